@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * \file hdrt/runtime.h
+ * The runtime: one loaded driver, its devices, host timelines, and events.
+ */
+#ifndef HDRT_RUNTIME_H
+#define HDRT_RUNTIME_H
+
+#ifndef HDRT_H
+#error "include <hdrt.h>, not its parts"
+#endif
+
+/** Which driver a runtime loads. */
+typedef enum hdrt_driver_kind {
+    HDRT_DRIVER_DEFAULT = 0, /**< what HDRT_DRIVER says ("cuda" or "soft"), else HDRT_DRIVER_CUDA */
+    HDRT_DRIVER_CUDA = 1,    /**< NVIDIA's libcuda.so.1, found by the loader, then in the WSL folder */
+    HDRT_DRIVER_SOFT = 2,    /**< libhdrt's soft driver, which runs PTX on the CPU; never chosen silently */
+} hdrt_driver_kind;
+
+/** Options of hdrt_runtime_create. Start from HDRT_RUNTIME_OPTIONS_INIT. */
+typedef struct hdrt_runtime_options {
+    size_t size;             /**< sizeof(hdrt_runtime_options) */
+    hdrt_driver_kind driver; /**< which driver */
+    const char *driver_path; /**< this file instead of the search; NULL: search. Copied. */
+    const char *libexec;     /**< folder of the companions (hdrt-cc, libhdsoft.so, prelude); NULL: HDRT_LIBEXEC, the
+                                  place of libhdrt itself, the configured folder. Copied. */
+    const char *cache_dir;   /**< kernel cache; NULL: HDRT_CACHE_DIR, $XDG_CACHE_HOME/hdrt, ~/.cache/hdrt;
+                                  "": no disk cache. Copied. */
+    const char *nvrtc;       /**< NVRTC library file or folder; NULL: HDRT_NVRTC, CUDA_HOME, CUDA_PATH, the loader. Copied. */
+    const char *clang;       /**< clang program; NULL: HDRT_CLANG, clang-N from high to low, clang. Copied. */
+    uint32_t compile_workers; /**< most compile workers at once; 0: the number of processors, at most 8 */
+    uint32_t reserved[7];    /**< zero */
+} hdrt_runtime_options;
+
+#define HDRT_RUNTIME_OPTIONS_INIT HDRT_INIT_(hdrt_runtime_options)
+
+/**
+ * Load a driver and list its devices. Creates no context and compiles nothing.
+ *
+ * \param options  NULL for defaults
+ * \param out_runtime  the new runtime, the caller's until hdrt_runtime_destroy; NULL on failure
+ * \return HDRT_OK;
+ *     HDRT_ERROR_NO_DRIVER  no libcuda: the message has every name tried and the loader's words;
+ *     HDRT_ERROR_DRIVER_STUB  the toolkit's stub was found; HDRT_ERROR_DRIVER_TOO_OLD  older than CUDA 11.4;
+ *     HDRT_ERROR_NO_DEVICE  no device, or all hidden by CUDA_VISIBLE_DEVICES, as the message says;
+ *     HDRT_ERROR_COMPANION  the soft driver's file is missing; HDRT_ERROR_DRIVER  cuInit failed otherwise;
+ *     HDRT_ERROR_INVALID_ARGUMENT, HDRT_ERROR_OUT_OF_MEMORY.
+ */
+HDRT_EXPORT hdrt_status hdrt_runtime_create(const hdrt_runtime_options *options, hdrt_runtime **out_runtime);
+
+/** Drop the caller's reference; the runtime goes when its devices are gone too. The driver library stays loaded. */
+HDRT_EXPORT void hdrt_runtime_destroy(hdrt_runtime *runtime);
+
+/** What a runtime loaded. Strings belong to the runtime. */
+typedef struct hdrt_runtime_info {
+    size_t size;                /**< set by the caller to sizeof(hdrt_runtime_info) */
+    hdrt_driver_kind driver;    /**< CUDA or SOFT */
+    const char *driver_path;    /**< the file that was loaded */
+    uint32_t driver_version;    /**< CUDA version that the driver supports: 1000 * major + 10 * minor */
+    uint32_t device_count;      /**< devices visible to this process */
+    const char *libexec_worker;  /**< path of hdrt-cc, NULL if not found */
+    const char *libexec_soft;    /**< path of libhdsoft.so, NULL if not found */
+    const char *libexec_recorder; /**< path of the file recorder preloaded into clang, NULL if not found */
+    const char *libexec_prelude; /**< folder of the device prelude, NULL if not found */
+    const char *libexec_rule;   /**< which rule found them: "option", "HDRT_LIBEXEC", "beside libhdrt", "configured" */
+    const char *cache_dir;      /**< kernel cache folder, NULL if there is none */
+    const char *cache_reason;   /**< why there is no cache folder, NULL if there is one */
+} hdrt_runtime_info;
+
+#define HDRT_RUNTIME_INFO_INIT HDRT_INIT_(hdrt_runtime_info)
+
+/** Describe the runtime. \return HDRT_OK, HDRT_ERROR_INVALID_ARGUMENT. */
+HDRT_EXPORT hdrt_status hdrt_runtime_get_info(hdrt_runtime *runtime, hdrt_runtime_info *out_info);
+
+/* ---- events ------------------------------------------------------------------------------------------------- */
+
+/**
+ * Ask whether an event is complete. Makes no driver call if the answer is known. Does not wait.
+ *
+ * \return HDRT_OK  complete; HDRT_NOT_READY  not yet, or its value is not yet enqueued or signalled;
+ *     HDRT_ERROR_EVENT_FAILED  completed as failed, the message has the cause; HDRT_ERROR_DEVICE_LOST;
+ *     HDRT_ERROR_INVALID_ARGUMENT  no timeline of this runtime.
+ */
+HDRT_EXPORT hdrt_status hdrt_event_query(hdrt_runtime *runtime, hdrt_event event);
+
+/** No time limit. */
+#define HDRT_FOREVER UINT64_MAX
+
+/**
+ * Wait on the host until an event is complete.
+ *
+ * \param timeout_ns  most nanoseconds to wait; HDRT_FOREVER for no limit; 0 asks as hdrt_event_query does
+ * \return as hdrt_event_query, with HDRT_TIMEOUT instead of HDRT_NOT_READY.
+ */
+HDRT_EXPORT hdrt_status hdrt_event_wait(hdrt_runtime *runtime, hdrt_event event, uint64_t timeout_ns);
+
+/**
+ * Get a file descriptor (an eventfd) that becomes readable when the event completes or fails. The caller closes it.
+ * \return HDRT_ERROR_UNSUPPORTED  in this version.
+ */
+HDRT_EXPORT hdrt_status hdrt_event_notify_fd(hdrt_runtime *runtime, hdrt_event event, int *out_fd);
+
+/* ---- host timelines ----------------------------------------------------------------------------------------- */
+
+/**
+ * Create a timeline that the host signals: an ordered counter that starts at 0.
+ * \return HDRT_OK, HDRT_ERROR_OUT_OF_MEMORY, HDRT_ERROR_INVALID_ARGUMENT, HDRT_ERROR_FORKED.
+ */
+HDRT_EXPORT hdrt_status hdrt_timeline_create(hdrt_runtime *runtime, hdrt_timeline **out_timeline);
+
+/** Drop it. Waiters for values that were never signalled wake with HDRT_ERROR_EVENT_FAILED. */
+HDRT_EXPORT void hdrt_timeline_destroy(hdrt_timeline *timeline);
+
+/** The event for `value` of this timeline; value 0 is complete. */
+HDRT_EXPORT hdrt_event hdrt_timeline_event(const hdrt_timeline *timeline, uint64_t value);
+
+/**
+ * Complete all values up to `value`.
+ * \return HDRT_OK; HDRT_ERROR_INVALID_ARGUMENT  value not above the last one signalled; HDRT_ERROR_EVENT_FAILED  the
+ *     timeline has failed; HDRT_ERROR_FORKED.
+ */
+HDRT_EXPORT hdrt_status hdrt_timeline_signal(hdrt_timeline *timeline, uint64_t value);
+
+/**
+ * Fail the timeline: every value above the last one signalled completes as failed with this cause.
+ * \param status  a negative status; \param text  the cause in words, copied, may be NULL
+ */
+HDRT_EXPORT hdrt_status hdrt_timeline_fail(hdrt_timeline *timeline, hdrt_status status, const char *text);
+
+/* ---- environment -------------------------------------------------------------------------------------------- */
+
+/** One environment variable that libhdrt reads. */
+typedef struct hdrt_environment_variable {
+    const char *name;    /**< "HDRT_..." */
+    const char *type;    /**< "choice", "path", "number" */
+    const char *meaning; /**< one sentence */
+    const char *value;   /**< its value now, NULL if unset (or ignored, in a privileged program) */
+} hdrt_environment_variable;
+
+/** The index-th variable of the table; HDRT_ERROR_NOT_FOUND past the end. */
+HDRT_EXPORT hdrt_status hdrt_environment_get(uint32_t index, hdrt_environment_variable *out_variable);
+
+#endif
