@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The environment variables that libhdrt reads: one table, read through secure_getenv only. An empty value counts as
+ * unset.
+ */
+#ifndef HDRT_BASE_ENVIRONMENT_H
+#define HDRT_BASE_ENVIRONMENT_H
+
+#include <hdrt.h>
+
+/* X(identifier, name, type, meaning) */
+#define HDRT__ENVIRONMENT_LIST(X)                                                                                      \
+    X(DRIVER, "HDRT_DRIVER", "choice", "driver to load: cuda or soft (hdjit also: auto)")                              \
+    X(DEVICE, "HDRT_DEVICE", "number", "device that hdjit uses, from 0")                                               \
+    X(CACHE_DIR, "HDRT_CACHE_DIR", "path", "folder of the kernel cache; 'off' for no disk cache")                      \
+    X(NVRTC, "HDRT_NVRTC", "path", "NVRTC library, or the folder it is in")                                            \
+    X(CLANG, "HDRT_CLANG", "path", "clang program for kernels")                                                        \
+    X(LIBEXEC, "HDRT_LIBEXEC", "path", "folder of hdrt-cc, libhdsoft.so and the device prelude")                       \
+    X(LOG, "HDRT_LOG", "choice", "log to standard error: error, warn, info or debug")
+
+typedef enum hdrt__environment_id {
+#define HDRT__ENVIRONMENT_ENUM(id, name, type, meaning) HDRT__ENV_##id,
+    HDRT__ENVIRONMENT_LIST(HDRT__ENVIRONMENT_ENUM)
+#undef HDRT__ENVIRONMENT_ENUM
+    HDRT__ENV_COUNT,
+} hdrt__environment_id;
+
+/* The variable's value, NULL if unset, empty, or the program is privileged. */
+const char *hdrt__environment(hdrt__environment_id id);
+
+#endif
