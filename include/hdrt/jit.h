@@ -56,6 +56,7 @@ typedef struct hdrt_compile_options {
     const char *const *names;     /**< name expressions (HDRT_ERROR_UNSUPPORTED in this version): NULL */
     uint32_t name_count;
     bool no_cache;                /**< neither look up nor store */
+    bool lower_arch;              /**< `arch` may be lowered to the highest that the compiler knows; info.note says so */
     uint32_t reserved[8];         /**< zero */
 } hdrt_compile_options;
 
@@ -100,7 +101,8 @@ typedef struct hdrt_image_info {
 /**
  * Compile without a device, e.g. to write the code to a file.
  *
- * \param runtime  its options say where compilers and cache are. The target without options->arch is sm_80 here.
+ * \param runtime  its options say where compilers and cache are; its driver may be HDRT_DRIVER_NONE.
+ *     The target without options->arch is sm_80 here.
  * \param out_image  on success the image; on HDRT_ERROR_COMPILE an image without code that has the log and the
  *     diagnostics; else NULL
  * \return HDRT_OK; HDRT_ERROR_COMPILE  the source has errors: hdrt_last_error begins with the first one as

@@ -15,6 +15,7 @@ typedef enum hdrt_driver_kind {
     HDRT_DRIVER_DEFAULT = 0, /**< what HDRT_DRIVER says ("cuda" or "soft"), else HDRT_DRIVER_CUDA */
     HDRT_DRIVER_CUDA = 1,    /**< NVIDIA's libcuda.so.1, found by the loader, then in the WSL folder */
     HDRT_DRIVER_SOFT = 2,    /**< libhdrt's soft driver, which runs PTX on the CPU; never chosen silently */
+    HDRT_DRIVER_NONE = 3,    /**< no driver and no devices: for compiling only */
 } hdrt_driver_kind;
 
 /** Options of hdrt_runtime_create. Start from HDRT_RUNTIME_OPTIONS_INIT. */
@@ -54,9 +55,9 @@ HDRT_EXPORT void hdrt_runtime_destroy(hdrt_runtime *runtime);
 /** What a runtime loaded. Strings belong to the runtime. */
 typedef struct hdrt_runtime_info {
     size_t size;                /**< set by the caller to sizeof(hdrt_runtime_info) */
-    hdrt_driver_kind driver;    /**< CUDA or SOFT */
-    const char *driver_path;    /**< the file that was loaded */
-    uint32_t driver_version;    /**< CUDA version that the driver supports: 1000 * major + 10 * minor */
+    hdrt_driver_kind driver;    /**< CUDA, SOFT or NONE */
+    const char *driver_path;    /**< the file that was loaded, NULL for NONE */
+    uint32_t driver_version;    /**< CUDA version that the driver supports: 1000 * major + 10 * minor; 0 for NONE */
     uint32_t device_count;      /**< devices visible to this process */
     const char *libexec_worker;  /**< path of hdrt-cc, NULL if not found */
     const char *libexec_soft;    /**< path of libhdsoft.so, NULL if not found */
