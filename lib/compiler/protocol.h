@@ -8,7 +8,14 @@
  *
  * A message is a header and a payload of `length` bytes; the payload is a sequence of fields, each a tag (u32), a
  * length (u64) and that many bytes; numbers are little-endian; texts carry no NUL. Repeated tags make lists, in order.
- * Neither side trusts a length: messages are bounded by HDRT_CC_MESSAGE_LIMIT, fields by their message.
+ * Neither side trusts a length: messages are bounded by HDRT_CC_MESSAGE_LIMIT, fields by their message. Unknown tags
+ * are an error in a request and skipped in a reply.
+ *
+ * Cancelling is closing the socket: the worker and whatever it runs end at once, in the middle of a compile too. A
+ * time limit is kept by the worker, which answers HDRT_CC_STATUS_LIMIT; NVRTC cannot be interrupted, so there it ends
+ * itself after that answer. The client waits for the limit and HDRT_CC_GRACE_MS more, then closes the socket. End of
+ * file instead of a reply: the worker was killed or crashed. It also ends after HDRT_CC_IDLE_MS without a request, so
+ * that a request to a worker used before may meet a closed socket: start another one then.
  */
 #ifndef HDRT_COMPILER_PROTOCOL_H
 #define HDRT_COMPILER_PROTOCOL_H
@@ -18,6 +25,8 @@
 #define HDRT_CC_MESSAGE_LIMIT (1ull << 30)
 /* Header: magic u32, version u32, type u32, zero u32, length u64 = 24 bytes. */
 #define HDRT_CC_HEADER_SIZE 24u
+#define HDRT_CC_IDLE_MS 60000u
+#define HDRT_CC_GRACE_MS 2000u
 
 enum hdrt_cc_type {
     HDRT_CC_REQUEST_COMPILE = 1,
@@ -39,10 +48,11 @@ enum hdrt_cc_request_tag {
     HDRT_CC_OPTION = 10,        /* text, repeated: NVRTC spelling, checked against the allow-list by the client */
     HDRT_CC_PRELUDE = 11,       /* text: folder of the device prelude (clang) */
     HDRT_CC_RECORDER = 12,      /* text: path of the file recorder to preload into clang */
-    HDRT_CC_TIME_LIMIT = 13,    /* u32 ms: the worker stops a clang that runs longer; NVRTC's is the client's to stop
-                                   by killing the worker */
+    HDRT_CC_TIME_LIMIT = 13,    /* u32 ms, 0: none */
     HDRT_CC_MEMORY_LIMIT = 14,  /* u64 bytes of address space for the compiler; 0: none */
     HDRT_CC_RANDOM_SEED = 15,   /* text: -frandom-seed for NVRTC, hex */
+    HDRT_CC_LIBDEVICE = 16,     /* text: absolute path of libdevice.10.bc for clang to link; absent: calls to __nv_*
+                                   stay in the PTX and come back as HDRT_CC_UNRESOLVED */
 };
 
 enum hdrt_cc_back_end { HDRT_CC_NVRTC = 1, HDRT_CC_CLANG = 2 };
@@ -56,15 +66,18 @@ enum hdrt_cc_reply_tag {
     HDRT_CC_DIAGNOSTIC = 4,     /* repeated; payload: line u32, column u32, severity u32 (1 note, 2 warning, 3 error),
                                    file length u32, file, text to the end */
     HDRT_CC_CODE_PTX = 5,       /* bytes, without a NUL */
-    HDRT_CC_CODE_CUBIN = 6,     /* bytes */
+    HDRT_CC_CODE_CUBIN = 6,     /* bytes, beside the PTX; none although asked for if the arch was lowered to another
+                                   major number, where a cubin would not run: the driver has to compile the PTX */
     HDRT_CC_ARCH_USED = 7,      /* text: what it was compiled for */
     HDRT_CC_DEPENDENCY = 8,     /* repeated: a file that was read; payload: size u64, mtime ns u64, ctime ns u64,
                                    device u64, inode u64, BLAKE2b-256 of the content (32 bytes), path to the end */
-    HDRT_CC_ABSENT = 9,         /* text, repeated: absolute path that was looked for and not there */
-    HDRT_CC_NO_STORE = 10,      /* text: a reason why the result must not be cached */
+    HDRT_CC_ABSENT = 9,         /* text, repeated: absolute path where nothing was (stat failed with ENOENT or ENOTDIR):
+                                   anything there, a folder too, can change the result */
+    HDRT_CC_NO_STORE = 10,      /* text, repeated: a reason why the result must not be cached */
     HDRT_CC_COMPILER_VERSION = 11, /* text: "NVRTC 13.0", "clang 19.1.7" */
     HDRT_CC_NOTE = 12,          /* text, repeated: the target was lowered, say */
-    HDRT_CC_UNRESOLVED = 13,    /* text, repeated: external functions that the PTX calls (__nv_*), clang only */
+    HDRT_CC_UNRESOLVED = 13,    /* text, repeated: functions that the PTX calls and nobody defines (__nv_*);
+                                   not those of the driver (vprintf, __assertfail, malloc, free). clang only */
 };
 
 enum hdrt_cc_status {
