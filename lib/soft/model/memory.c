@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT */
+#include "soft/model/memory.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "soft/model/address_space.h"
+
+/* Everything is a multiple of it, and that much lies between any two allocations. */
+#define GRAIN ((uint64_t)512)
+#define BIG ((uint64_t)2 << 20)
+#define PEERS 8
+/* Freed blocks whose addresses are not given out again yet. */
+#define QUARANTINE 1024
+
+typedef struct freed_block {
+    hdsoft_range range;
+    uint64_t block, block_bytes;
+} freed_block;
+
+struct hdsoft_memory {
+    pthread_rwlock_t lock;
+    hdsoft__allocation *ranges; /* sorted by base */
+    size_t count, capacity;
+    hdsoft__space space;
+    uint64_t total, used, next_id;
+    _Atomic uint64_t epoch;
+    freed_block *quarantine; /* a ring of QUARANTINE, the oldest at quarantine_first */
+    size_t quarantine_first, quarantine_count;
+    uint64_t quarantine_bytes;
+    _Atomic(hdsoft_memory *) peers[PEERS];
+    hdsoft_memory *hosts;
+    pthread_rwlock_t use; /* of the host table only */
+};
+
+static void init_lock(pthread_rwlock_t *lock)
+{
+    pthread_rwlockattr_t attributes;
+    pthread_rwlockattr_init(&attributes);
+    /* Those who free must get in although kernels look addresses up all the time. */
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(lock, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+}
+
+hdsoft_memory *hdsoft__memory_create(uint64_t total, hdsoft_memory *hosts)
+{
+    hdsoft_memory *memory = calloc(1, sizeof *memory);
+    if (!memory)
+        return NULL;
+    memory->hosts = hosts;
+    memory->total = total;
+    memory->next_id = 1;
+    memory->space.pattern_file = -1;
+    atomic_init(&memory->epoch, 1);
+    init_lock(&memory->lock);
+    init_lock(&memory->use);
+    if (hosts) {
+        memory->quarantine = calloc(QUARANTINE, sizeof *memory->quarantine);
+        uint64_t least = total + total / 4;
+        if (!memory->quarantine || hdsoft__space_create(&memory->space, 2 * total + (8 * BIG), least)) {
+            hdsoft__memory_destroy(memory);
+            return NULL;
+        }
+    }
+    return memory;
+}
+
+void hdsoft__memory_destroy(hdsoft_memory *memory)
+{
+    if (!memory)
+        return;
+    hdsoft__space_destroy(&memory->space);
+    pthread_rwlock_destroy(&memory->use);
+    pthread_rwlock_destroy(&memory->lock);
+    free(memory->quarantine);
+    free(memory->ranges);
+    free(memory);
+}
+
+/* The number of ranges whose base is at or below the address. */
+static size_t ranges_up_to(const hdsoft_memory *memory, uint64_t address)
+{
+    size_t low = 0, high = memory->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (memory->ranges[middle].range.base <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static hdsoft__allocation *range_at(hdsoft_memory *memory, uint64_t address)
+{
+    size_t index = ranges_up_to(memory, address);
+    if (!index || address >= memory->ranges[index - 1].range.end)
+        return NULL;
+    return &memory->ranges[index - 1];
+}
+
+static hdsoft__allocation *range_from(hdsoft_memory *memory, uint64_t base)
+{
+    hdsoft__allocation *allocation = range_at(memory, base);
+    return allocation && allocation->range.base == base ? allocation : NULL;
+}
+
+static bool insert_range(hdsoft_memory *memory, const hdsoft__allocation *allocation)
+{
+    if (memory->count == memory->capacity) {
+        size_t capacity = memory->capacity ? 2 * memory->capacity : 64;
+        hdsoft__allocation *grown = realloc(memory->ranges, capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        memory->ranges = grown;
+        memory->capacity = capacity;
+    }
+    size_t index = ranges_up_to(memory, allocation->range.base);
+    memmove(memory->ranges + index + 1, memory->ranges + index, (memory->count - index) * sizeof *memory->ranges);
+    memory->ranges[index] = *allocation;
+    memory->count++;
+    return true;
+}
+
+static void remove_range(hdsoft_memory *memory, hdsoft__allocation *allocation)
+{
+    size_t index = (size_t)(allocation - memory->ranges);
+    memory->count--;
+    memmove(allocation, allocation + 1, (memory->count - index) * sizeof *memory->ranges);
+    atomic_fetch_add_explicit(&memory->epoch, 1, memory_order_release);
+}
+
+uint64_t hdsoft__memory_used(hdsoft_memory *memory)
+{
+    pthread_rwlock_rdlock(&memory->lock);
+    uint64_t used = memory->used;
+    pthread_rwlock_unlock(&memory->lock);
+    return used;
+}
+
+uint64_t hdsoft__memory_total(const hdsoft_memory *memory)
+{
+    return memory->total;
+}
+
+bool hdsoft__memory_charge(hdsoft_memory *memory, uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&memory->lock);
+    bool fits = memory->total - memory->used >= bytes;
+    if (fits)
+        memory->used += bytes;
+    pthread_rwlock_unlock(&memory->lock);
+    return fits;
+}
+
+void hdsoft__memory_uncharge(hdsoft_memory *memory, uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&memory->lock);
+    memory->used -= bytes;
+    pthread_rwlock_unlock(&memory->lock);
+}
+
+bool hdsoft__memory_is_device(const hdsoft_memory *memory, uint64_t address)
+{
+    return hdsoft__space_holds(&memory->space, address);
+}
+
+void hdsoft__memory_set_peer(hdsoft_memory *memory, hdsoft_memory *peer, unsigned ordinal, bool reachable)
+{
+    atomic_store_explicit(&memory->peers[ordinal % PEERS], reachable ? peer : NULL, memory_order_release);
+    atomic_fetch_add_explicit(&memory->epoch, 1, memory_order_release);
+}
+
+/* Give the oldest quarantined block's addresses back. */
+static void release_oldest(hdsoft_memory *memory)
+{
+    freed_block *oldest = &memory->quarantine[memory->quarantine_first];
+    memory->quarantine_bytes -= oldest->block_bytes;
+    hdsoft__space_give(&memory->space, oldest->block, oldest->block_bytes);
+    memory->quarantine_first = (memory->quarantine_first + 1) % QUARANTINE;
+    memory->quarantine_count--;
+}
+
+static void quarantine(hdsoft_memory *memory, const hdsoft__allocation *gone)
+{
+    if (memory->quarantine_count == QUARANTINE)
+        release_oldest(memory);
+    size_t index = (memory->quarantine_first + memory->quarantine_count++) % QUARANTINE;
+    memory->quarantine[index] = (freed_block){gone->range, gone->block, gone->block_bytes};
+    memory->quarantine_bytes += gone->block_bytes;
+    while (memory->quarantine_count > 1 && memory->quarantine_bytes > memory->space.bytes / 4)
+        release_oldest(memory);
+}
+
+int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft_range_kind kind,
+                        hdsoft__range_state state, void *owner, void *pool, hdsoft_range *out)
+{
+    if (!size || size > memory->total)
+        return 2;
+    uint64_t rounded = (size + GRAIN - 1) & ~(GRAIN - 1);
+    uint64_t wanted = align < GRAIN ? GRAIN : align;
+    if (size >= BIG)
+        wanted = BIG;
+    int status = 2;
+    pthread_rwlock_wrlock(&memory->lock);
+    if (memory->total - memory->used < rounded)
+        goto unlock;
+    uint64_t base = hdsoft__space_take(&memory->space, rounded + GRAIN, wanted);
+    while (!base && memory->quarantine_count) {
+        release_oldest(memory);
+        base = hdsoft__space_take(&memory->space, rounded + GRAIN, wanted);
+    }
+    if (!base)
+        goto unlock;
+    hdsoft__allocation allocation = {
+        .range = {base, base + size, hdsoft__space_host(&memory->space, base), kind, memory->next_id},
+        .state = state, .owner = owner, .pool = pool,
+        .block = base, .block_bytes = rounded + GRAIN, .charge = rounded,
+    };
+    if (!insert_range(memory, &allocation)) {
+        hdsoft__space_give(&memory->space, base, rounded + GRAIN);
+        goto unlock;
+    }
+    memory->next_id++;
+    memory->used += rounded;
+    if (state == HDSOFT__RANGE_LIVE)
+        hdsoft__space_fill(&memory->space, base, rounded);
+    *out = allocation.range;
+    status = 0;
+unlock:
+    pthread_rwlock_unlock(&memory->lock);
+    return status;
+}
+
+int hdsoft_memory_allocate(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft_range_kind kind,
+                           hdsoft_range *out)
+{
+    return hdsoft__memory_take(memory, size, align, kind, HDSOFT__RANGE_LIVE, NULL, NULL, out);
+}
+
+void hdsoft_memory_release(hdsoft_memory *memory, uint64_t base)
+{
+    pthread_rwlock_wrlock(&memory->lock);
+    hdsoft__allocation *allocation = range_from(memory, base);
+    if (allocation) {
+        hdsoft__allocation gone = *allocation;
+        remove_range(memory, allocation);
+        memory->used -= gone.charge;
+        hdsoft__space_discard(&memory->space, gone.range.base, gone.range.end - gone.range.base);
+        quarantine(memory, &gone);
+    }
+    pthread_rwlock_unlock(&memory->lock);
+}
+
+/* Whether [base, end) touches a range of the table. Called under its lock. */
+static bool overlaps(hdsoft_memory *memory, uint64_t base, uint64_t end)
+{
+    size_t index = ranges_up_to(memory, end - 1);
+    return index && memory->ranges[index - 1].range.end > base;
+}
+
+static int add_host(hdsoft_memory *hosts, void *at, uint64_t size, unsigned flags, void *owner, bool registered)
+{
+    uint64_t base = (uint64_t)(uintptr_t)at;
+    int status = 0;
+    pthread_rwlock_wrlock(&hosts->lock);
+    hdsoft__allocation allocation = {
+        .range = {base, base + size, at, HDSOFT_RANGE_HOST, hosts->next_id}, .state = HDSOFT__RANGE_LIVE,
+        .registered = registered, .flags = flags, .owner = owner, .block = base, .block_bytes = size,
+    };
+    if (overlaps(hosts, base, base + size))
+        status = 712;
+    else if (!insert_range(hosts, &allocation))
+        status = 2;
+    else
+        hosts->next_id++;
+    pthread_rwlock_unlock(&hosts->lock);
+    return status;
+}
+
+int hdsoft__memory_map_host(hdsoft_memory *hosts, uint64_t size, unsigned flags, void *owner, void **out)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return 2;
+    int status = add_host(hosts, at, size, flags, owner, false);
+    if (status)
+        munmap(at, size);
+    else
+        *out = at;
+    return status;
+}
+
+int hdsoft__memory_register_host(hdsoft_memory *hosts, void *at, uint64_t size, unsigned flags, void *owner)
+{
+    return add_host(hosts, at, size, flags, owner, true);
+}
+
+void hdsoft__memory_unmap_host(hdsoft_memory *hosts, uint64_t base)
+{
+    hdsoft__allocation gone = {.registered = true};
+    pthread_rwlock_wrlock(&hosts->lock);
+    hdsoft__allocation *allocation = range_from(hosts, base);
+    if (allocation) {
+        gone = *allocation;
+        remove_range(hosts, allocation);
+    }
+    pthread_rwlock_unlock(&hosts->lock);
+    /* Whoever found the range before it went is done with it once this lock has been had. */
+    pthread_rwlock_wrlock(&hosts->use);
+    if (!gone.registered)
+        munmap(gone.range.host, gone.block_bytes);
+    pthread_rwlock_unlock(&hosts->use);
+}
+
+bool hdsoft__memory_lookup(hdsoft_memory *memory, uint64_t address, hdsoft__allocation *out)
+{
+    pthread_rwlock_rdlock(&memory->lock);
+    const hdsoft__allocation *allocation = range_at(memory, address);
+    if (allocation)
+        *out = *allocation;
+    pthread_rwlock_unlock(&memory->lock);
+    return allocation;
+}
+
+bool hdsoft__memory_next_owned(hdsoft_memory *memory, const void *owner, uint64_t from, hdsoft__allocation *out)
+{
+    bool found = false;
+    pthread_rwlock_rdlock(&memory->lock);
+    for (size_t i = from ? ranges_up_to(memory, from - 1) : 0; i < memory->count && !found; i++) {
+        found = memory->ranges[i].owner == owner;
+        if (found)
+            *out = memory->ranges[i];
+    }
+    pthread_rwlock_unlock(&memory->lock);
+    return found;
+}
+
+void hdsoft__memory_activate(hdsoft_memory *memory, uint64_t base)
+{
+    pthread_rwlock_wrlock(&memory->lock);
+    hdsoft__allocation *allocation = range_from(memory, base);
+    if (allocation && allocation->state == HDSOFT__RANGE_PENDING) {
+        allocation->state = HDSOFT__RANGE_LIVE;
+        hdsoft__space_fill(&memory->space, base, allocation->charge);
+    }
+    pthread_rwlock_unlock(&memory->lock);
+}
+
+void hdsoft__memory_retire(hdsoft_memory *memory, uint64_t base)
+{
+    pthread_rwlock_wrlock(&memory->lock);
+    hdsoft__allocation *allocation = range_from(memory, base);
+    if (allocation) {
+        allocation->state = HDSOFT__RANGE_RETIRED;
+        allocation->owner = NULL;
+        memory->used -= allocation->charge;
+        allocation->charge = 0;
+    }
+    pthread_rwlock_unlock(&memory->lock);
+}
+
+bool hdsoft__memory_claim_free(hdsoft_memory *memory, uint64_t base)
+{
+    pthread_rwlock_wrlock(&memory->lock);
+    hdsoft__allocation *allocation = range_from(memory, base);
+    bool claimed = allocation && !allocation->freeing && allocation->state != HDSOFT__RANGE_RETIRED;
+    if (claimed)
+        allocation->freeing = true;
+    pthread_rwlock_unlock(&memory->lock);
+    return claimed;
+}
+
+void hdsoft__memory_use_begin(hdsoft_memory *hosts)
+{
+    pthread_rwlock_rdlock(&hosts->use);
+}
+
+void hdsoft__memory_use_end(hdsoft_memory *hosts)
+{
+    pthread_rwlock_unlock(&hosts->use);
+}
+
+/* The table that answers for an address: this device's, a reachable peer's, or that of host memory. */
+static hdsoft_memory *table_of(hdsoft_memory *memory, uint64_t address)
+{
+    if (hdsoft__memory_is_device(memory, address))
+        return memory;
+    for (size_t i = 0; i < PEERS; i++) {
+        hdsoft_memory *peer = atomic_load_explicit(&memory->peers[i], memory_order_acquire);
+        if (peer && hdsoft__memory_is_device(peer, address))
+            return peer;
+    }
+    return memory->hosts ? memory->hosts : memory;
+}
+
+bool hdsoft_memory_find(hdsoft_memory *memory, uint64_t address, hdsoft_range *out)
+{
+    hdsoft_memory *table = table_of(memory, address);
+    pthread_rwlock_rdlock(&table->lock);
+    const hdsoft__allocation *allocation = range_at(table, address);
+    bool found = allocation && allocation->state != HDSOFT__RANGE_PENDING;
+    if (found)
+        *out = allocation->range;
+    pthread_rwlock_unlock(&table->lock);
+    return found;
+}
+
+uint64_t hdsoft_memory_epoch(hdsoft_memory *memory)
+{
+    /* Each only grows, so the sum changes whenever one does. */
+    uint64_t epoch = atomic_load_explicit(&memory->epoch, memory_order_acquire);
+    if (memory->hosts)
+        epoch += atomic_load_explicit(&memory->hosts->epoch, memory_order_acquire);
+    for (size_t i = 0; i < PEERS; i++) {
+        hdsoft_memory *peer = atomic_load_explicit(&memory->peers[i], memory_order_acquire);
+        if (peer)
+            epoch += atomic_load_explicit(&peer->epoch, memory_order_acquire);
+    }
+    return epoch;
+}
+
+static const char *kind_name(hdsoft_range_kind kind)
+{
+    switch (kind) {
+    case HDSOFT_RANGE_HOST: return "pinned host memory";
+    case HDSOFT_RANGE_GLOBAL: return "global variable";
+    case HDSOFT_RANGE_CONSTANT: return "constant variable";
+    default: return "allocation";
+    }
+}
+
+/* The freed block that an address lies in, if its memory is still remembered. */
+static const freed_block *freed_at(const hdsoft_memory *memory, uint64_t address)
+{
+    for (size_t i = memory->quarantine_count; i-- > 0;) {
+        const freed_block *block = &memory->quarantine[(memory->quarantine_first + i) % QUARANTINE];
+        if (address >= block->range.base && address < block->block + block->block_bytes)
+            return block;
+    }
+    return NULL;
+}
+
+static void explain_freed(const hdsoft_range *range, uint64_t address, char *text, size_t capacity)
+{
+    uint64_t size = range->end - range->base;
+    if (address < range->end)
+        snprintf(text, capacity, "byte %llu of %s #%llu of %llu bytes, which was freed",
+                 (unsigned long long)(address - range->base), kind_name(range->kind), (unsigned long long)range->id,
+                 (unsigned long long)size);
+    else
+        snprintf(text, capacity, "%llu bytes past %s #%llu of %llu bytes, which was freed",
+                 (unsigned long long)(address - range->end), kind_name(range->kind), (unsigned long long)range->id,
+                 (unsigned long long)size);
+}
+
+static void explain_near(hdsoft_memory *table, uint64_t address, char *text, size_t capacity)
+{
+    size_t index = ranges_up_to(table, address);
+    const hdsoft__allocation *before = index ? &table->ranges[index - 1] : NULL;
+    const hdsoft__allocation *after = index < table->count ? &table->ranges[index] : NULL;
+    uint64_t past = before && address >= before->range.end ? address - before->range.end : UINT64_MAX;
+    uint64_t ahead = after ? after->range.base - address : UINT64_MAX;
+    const hdsoft__allocation *near = past <= ahead ? before : after;
+    uint64_t distance = past <= ahead ? past : ahead;
+    if (before && address < before->range.end)
+        snprintf(text, capacity, "byte %llu of %s #%llu, which its stream has not allocated yet",
+                 (unsigned long long)(address - before->range.base), kind_name(before->range.kind),
+                 (unsigned long long)before->range.id);
+    else if (!near || distance > ((uint64_t)1 << 30))
+        snprintf(text, capacity, "in no allocation and near none");
+    else
+        snprintf(text, capacity, "%llu bytes %s %s #%llu of %llu bytes", (unsigned long long)distance,
+                 past <= ahead ? "past" : "before", kind_name(near->range.kind), (unsigned long long)near->range.id,
+                 (unsigned long long)(near->range.end - near->range.base));
+}
+
+void hdsoft_memory_explain(hdsoft_memory *memory, uint64_t address, char *text, size_t capacity)
+{
+    hdsoft_memory *table = table_of(memory, address);
+    if (address < 65536) {
+        snprintf(text, capacity, "a null pointer plus %llu bytes", (unsigned long long)address);
+        return;
+    }
+    pthread_rwlock_rdlock(&table->lock);
+    const freed_block *freed = freed_at(table, address);
+    if (freed)
+        explain_freed(&freed->range, address, text, capacity);
+    else if (table != memory && !hdsoft__space_holds(&table->space, address) && !range_at(table, address))
+        snprintf(text, capacity, "not memory of this device; if it is a host pointer, it is not pinned");
+    else
+        explain_near(table, address, text, capacity);
+    pthread_rwlock_unlock(&table->lock);
+}

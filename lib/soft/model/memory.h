@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The model's side of hdsoft_memory.h: who owns a range, whether the stream that allocates it has got there, and when
+ * its bytes may go. There is one hdsoft_memory per device, and one without addresses of its own that holds the host
+ * memory which devices may touch (pinned or registered); every device's points to it.
+ *
+ * Locks: a table's rwlock guards its ranges and is a leaf. The host table's `use` lock is held shared by whoever reads
+ * or writes bytes of host ranges on behalf of a device, and exclusively by those who unmap them.
+ */
+#ifndef HDSOFT_MODEL_MEMORY_H
+#define HDSOFT_MODEL_MEMORY_H
+
+#include "soft/model/hdsoft_memory.h"
+
+typedef enum hdsoft__range_state {
+    HDSOFT__RANGE_LIVE = 1,
+    HDSOFT__RANGE_PENDING, /* cuMemAllocAsync returned it; its stream has not got there */
+    HDSOFT__RANGE_RETIRED, /* freed by the host; work enqueued before may still use it */
+} hdsoft__range_state;
+
+typedef struct hdsoft__allocation {
+    hdsoft_range range;
+    hdsoft__range_state state;
+    bool freeing;            /* cuMemFreeAsync is on its way */
+    bool registered;         /* host memory of the caller's */
+    unsigned flags;          /* of cuMemHostAlloc or cuMemHostRegister */
+    void *owner;             /* the context, or NULL */
+    void *pool;              /* its pool if it is stream-ordered */
+    uint64_t block, block_bytes, charge;
+} hdsoft__allocation;
+
+/* A device's memory of `total` bytes, or with total 0 and hosts NULL the table of host memory. Returns NULL when the
+ * system has no memory or no addresses for it. */
+hdsoft_memory *hdsoft__memory_create(uint64_t total, hdsoft_memory *hosts);
+void hdsoft__memory_destroy(hdsoft_memory *memory);
+
+uint64_t hdsoft__memory_used(hdsoft_memory *memory);
+uint64_t hdsoft__memory_total(const hdsoft_memory *memory);
+/* Bytes taken by other things than ranges (a context, a stream), which count as used; false: there are not so many. */
+bool hdsoft__memory_charge(hdsoft_memory *memory, uint64_t bytes);
+void hdsoft__memory_uncharge(hdsoft_memory *memory, uint64_t bytes);
+
+/* Whether the address lies in this device's window, allocated or not. */
+bool hdsoft__memory_is_device(const hdsoft_memory *memory, uint64_t address);
+/* Let kernels and copies of this device follow addresses of `peer`. */
+void hdsoft__memory_set_peer(hdsoft_memory *memory, hdsoft_memory *peer, unsigned ordinal, bool reachable);
+
+/* As hdsoft_memory_allocate, with an owner; a PENDING range is seen by no kernel until it is activated. */
+int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft_range_kind kind,
+                        hdsoft__range_state state, void *owner, void *pool, hdsoft_range *out);
+/* Host memory: mapped by us, or the caller's own (registered). Returns 0, 2, or 712 (already registered). */
+int hdsoft__memory_map_host(hdsoft_memory *hosts, uint64_t size, unsigned flags, void *owner, void **out);
+int hdsoft__memory_register_host(hdsoft_memory *hosts, void *at, uint64_t size, unsigned flags, void *owner);
+/* Remove a host range and, if it was mapped by us, unmap it. No device touches its bytes after the return. */
+void hdsoft__memory_unmap_host(hdsoft_memory *hosts, uint64_t base);
+
+/* The range that holds `address`, whatever its state, in this table only. */
+bool hdsoft__memory_lookup(hdsoft_memory *memory, uint64_t address, hdsoft__allocation *out);
+/* The first range at or above `from` that `owner` owns. */
+bool hdsoft__memory_next_owned(hdsoft_memory *memory, const void *owner, uint64_t from, hdsoft__allocation *out);
+/* PENDING to LIVE, its bytes fresh. */
+void hdsoft__memory_activate(hdsoft_memory *memory, uint64_t base);
+/* LIVE to RETIRED: counts as free, is still there for running work until hdsoft_memory_release. */
+void hdsoft__memory_retire(hdsoft_memory *memory, uint64_t base);
+/* Claim a range for one cuMemFreeAsync; false if it is claimed already, or not there. */
+bool hdsoft__memory_claim_free(hdsoft_memory *memory, uint64_t base);
+
+void hdsoft__memory_use_begin(hdsoft_memory *hosts);
+void hdsoft__memory_use_end(hdsoft_memory *hosts);
+
+#endif
