@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loaded modules and their kernels, as the queue needs them: what a launch passes to the driver, the check of its
+ * arguments, opting in to dynamic shared memory, and keeping the code loaded while operations are in flight.
+ *
+ * A kernel is borrowed from its module and lives as long; all its members but the raised shared memory are set before
+ * it is handed out and never change, so readers need no lock.
+ */
+#ifndef HDRT_JIT_KERNEL_H
+#define HDRT_JIT_KERNEL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <hdrt.h>
+
+#include "driver/cuda_abi.h"
+
+struct hdrt_kernel {
+    hdrt_module *module;
+    hdrt_device *device; /* the module's */
+    const char *name;
+    hdcu_function function;
+    uint32_t parameter_count;
+    uint32_t parameter_bytes;         /* end of the last parameter */
+    const hdrt_parameter *parameters; /* in order, with offsets */
+    uint32_t max_threads_per_block;   /* for this kernel on this device */
+    uint32_t static_shared_bytes;
+    _Atomic uint32_t dynamic_shared_bytes; /* what the function is set to allow; raised under raising, never lowered */
+    pthread_mutex_t raising;
+};
+
+/*
+ * Check arguments against the kernel's parameters: count, then each one's size and class. Tens of nanoseconds, no
+ * driver call. HDRT_OK; HDRT_ERROR_LAUNCH, HDRT_ERROR_INVALID_ARGUMENT (missing args or kinds) with a message that
+ * names kernel, parameter, what was given and what is expected.
+ */
+hdrt_status hdrt__kernel_check_arguments(const hdrt_kernel *kernel, const void *const *args, const uint32_t *kinds,
+                                         uint32_t count);
+
+/*
+ * Check the block and shared memory sizes of a launch against the kernel and its device, and opt in to that much dynamic
+ * shared memory if that is more than the kernel allows so far (a driver call, once per raise; the caller is inside a
+ * driver scope). Grid limits are the queue's to check. HDRT_OK, HDRT_ERROR_LAUNCH, HDRT_ERROR_DRIVER, ...
+ */
+hdrt_status hdrt__kernel_check_block(hdrt_kernel *kernel, const hdrt_grid *grid);
+
+/* For operations in flight: they hold the module of their kernel, so that its code stays loaded. Any thread. */
+void hdrt__module_hold(hdrt_module *module);
+/* The last release unloads the code: enters a driver scope of its own, must not be called under a lock of the queue. */
+void hdrt__module_release(hdrt_module *module);
+
+#endif
