@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The device's inside: one GPU's context, its description, its lost state, its queues as far as the device must know
+ * them, its pool of CUevents, and the threads that serve it. Every folder above uses it.
+ *
+ * Driver calls: between hdrt__device_enter and hdrt__device_leave, each result through hdrt__device_check. State:
+ *
+ *     OPEN --hdrt__device_lose: a driver call returned a code of the lost set--> LOST, for ever
+ *
+ * After that hdrt__device_enter fails and no driver call is made; a call that was on its way gives back the caller's
+ * context and no more.
+ *
+ * Locks, in the order in which they may be taken: a queue's commit lock; queues_lock; events_lock, a timeline's lock.
+ * None of the latter is held over a driver call.
+ */
+#ifndef HDRT_DEVICE_DEVICE_H
+#define HDRT_DEVICE_DEVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <hdrt.h>
+
+#include "device/deferred.h"
+#include "device/runtime.h"
+#include "driver/cuda_table.h"
+#include "driver/scope.h"
+
+struct hdrt__callbacks;
+struct hdrt__memory;
+
+typedef enum hdrt__device_state {
+    HDRT__DEVICE_OPEN,
+    HDRT__DEVICE_LOST,
+} hdrt__device_state;
+
+/* Launches that a queue remembers, to name those in flight when the device is lost. */
+#define HDRT__RECENT_LAUNCHES 8u
+
+typedef struct hdrt__recent_launch {
+    uint64_t position;
+    char kernel[96];
+    hdrt_grid grid;
+} hdrt__recent_launch;
+
+/* A queue as its device knows it: to list, to fail and to wait for. Embedded in the queue. */
+typedef struct hdrt__device_queue {
+    struct hdrt__device_queue *next, *previous; /* under queues_lock */
+    hdrt__timeline *timeline;
+    char *name;
+    bool exclusive;
+    _Atomic uint64_t last_launch; /* position of the last launch, 0: none */
+    void (*hold)(struct hdrt__device_queue *queue); /* counts only: called under queues_lock */
+    pthread_mutex_t recent_lock; /* a leaf: guards recent */
+    uint64_t recent_count;
+    hdrt__recent_launch recent[HDRT__RECENT_LAUNCHES];
+} hdrt__device_queue;
+
+/* Attributes that decide what is done how, read when the device is opened. */
+typedef struct hdrt__device_limits {
+    int priority_least, priority_greatest; /* 0 and a negative number, say */
+    uint64_t pitch_max;
+    bool memory_pools, stream_wait_32, stream_wait_64, unified_addressing, parameter_info;
+} hdrt__device_limits;
+
+struct hdrt_device {
+    atomic_uint references; /* the caller's, each queue's, module's, timer's, deferred item's */
+    hdrt_runtime *runtime;  /* held */
+    const hdrt__driver_table *driver;
+    uint32_t index;
+    hdcu_device ordinal;
+    hdcu_context context;
+    hdrt_context_kind context_kind;
+    hdrt_device_info info;
+    hdrt__device_limits limits;
+
+    _Atomic hdrt__device_state state;
+    hdrt__failure *lost; /* set before state becomes LOST */
+
+    pthread_mutex_t queues_lock;
+    hdrt__device_queue *queues;
+    uint64_t queues_made; /* for names */
+
+    pthread_mutex_t events_lock;
+    hdcu_event *events; /* CUevents that nobody uses */
+    uint32_t event_count, event_capacity;
+
+    hdrt__reaper *reaper;
+    struct hdrt__callbacks *callbacks; /* made on the first host call, under lock */
+    struct hdrt__memory *memory;       /* pools; made with the device by the memory folder */
+    pthread_mutex_t lock;              /* guards attachments' creation, callbacks, default_queue */
+    hdrt_queue *default_queue;         /* holds no reference to the device */
+    hdrt__attachment jit;
+};
+
+void hdrt__device_hold(hdrt_device *device);
+void hdrt__device_drop(hdrt_device *device);
+
+/* The beginning of every public function with a device: as hdrt__runtime_begin, then HDRT_ERROR_DEVICE_LOST. */
+hdrt_status hdrt__device_begin(hdrt_device *device, const char *function);
+
+/*
+ * Make the device's context current and put the thread in relaxed capture mode, until hdrt__device_leave undoes both.
+ * \return HDRT_OK; HDRT_ERROR_FORKED, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_DRIVER: do not leave, call nothing.
+ */
+hdrt_status hdrt__device_enter(hdrt_device *device, hdrt__scope *scope);
+void hdrt__device_leave(hdrt_device *device, hdrt__scope *scope);
+
+/*
+ * The status of a driver call's result. HDRT_OK for success. Otherwise keeps a message for the thread: the words of
+ * `format` (what was attempted on what), the call, the code's name, number and text; a code of the lost set loses the
+ * device. Call it with no lock but commit locks held.
+ */
+hdrt_status hdrt__device_check(hdrt_device *device, hdcu_result result, const char *call, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static inline bool hdrt__device_is_lost(const hdrt_device *device)
+{
+    return atomic_load_explicit(&device->state, memory_order_acquire) == HDRT__DEVICE_LOST;
+}
+
+/* Keep the lost device's message for the thread. \return HDRT_ERROR_DEVICE_LOST. */
+hdrt_status hdrt__device_lost_status(const hdrt_device *device);
+
+/* CUevents without timing, made on demand and kept. Inside the device's scope. \return HDRT_OK or the call's status. */
+hdcu_result hdrt__device_event_take(hdrt_device *device, hdcu_event *out_event);
+/* Give one back; no wait or query will name its record any more. Makes no driver call unless there is no memory. */
+void hdrt__device_event_give(hdrt_device *device, hdcu_event event);
+
+/* Enter a queue in the device's list, or take it out. */
+void hdrt__device_queue_enter(hdrt_device *device, hdrt__device_queue *queue);
+void hdrt__device_queue_leave(hdrt_device *device, hdrt__device_queue *queue);
+/* Remember a launch that is about to be enqueued at `position`. */
+void hdrt__device_queue_launch(hdrt__device_queue *queue, uint64_t position, const char *kernel, const hdrt_grid *grid);
+/*
+ * Add to `uses` the last launch of each of the device's queues that are not exclusive: an object that any of their
+ * kernels may use is free after that. \return HDRT_OK, HDRT_ERROR_OUT_OF_MEMORY.
+ */
+hdrt_status hdrt__device_launches(hdrt_device *device, hdrt__uses *uses);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The runtime's inside: the loaded driver, the companions, the options that the compiler parts need, the timelines,
+ * and what the process knows of each GPU. Every folder above uses it. Immutable after creation but where a member says
+ * otherwise.
+ */
+#ifndef HDRT_DEVICE_RUNTIME_H
+#define HDRT_DEVICE_RUNTIME_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <hdrt.h>
+
+#include "device/timeline.h"
+
+struct hdrt__driver;
+struct hdrt__memory_registry;
+
+/*
+ * State that another folder keeps with a runtime or device, made on first use by hdrt__attachment_get. `destroy` runs
+ * at the owner's end, before the context is given back; on a lost device it must not call the driver.
+ */
+typedef struct hdrt__attachment {
+    void *_Atomic state;
+    void (*destroy)(void *state);
+} hdrt__attachment;
+
+/*
+ * The attachment's state; made by create(argument) if there is none. `lock` is the owner's attachment lock, held over
+ * create. \return NULL when create returned NULL, whose message stands.
+ */
+void *hdrt__attachment_get(hdrt__attachment *attachment, pthread_mutex_t *lock, void *(*create)(void *argument),
+                           void *argument, void (*destroy)(void *state));
+void hdrt__attachment_end(hdrt__attachment *attachment);
+
+struct hdrt_runtime {
+    atomic_uint references; /* the caller's, each device's, each host timeline's */
+    uint64_t fork_generation;
+    hdrt_driver_kind kind;
+    struct hdrt__driver *driver; /* NULL for HDRT_DRIVER_NONE */
+    uint32_t device_count;
+    /* Options as given, NULL where not: the jit looks further by its own rules. */
+    char *cache_dir_option, *nvrtc_option, *clang_option;
+    uint32_t compile_workers;
+    struct hdrt__companions *companions;
+    hdrt__timeline_table *timelines;
+    struct hdrt__memory_registry *registry; /* made by the memory folder */
+    pthread_mutex_t lock;                   /* guards attachments' creation and lost[] */
+    hdrt__failure **lost;                   /* by device index: the fault that ended the process's use of it, else NULL */
+    hdrt__attachment jit;
+};
+
+void hdrt__runtime_hold(hdrt_runtime *runtime);
+void hdrt__runtime_drop(hdrt_runtime *runtime);
+
+/*
+ * The beginning of every public function: HDRT_ERROR_INVALID_ARGUMENT for NULL (with `function` in the message),
+ * HDRT_ERROR_FORKED in a child of the process that created the runtime. Takes no lock.
+ */
+hdrt_status hdrt__runtime_begin(const hdrt_runtime *runtime, const char *function);
+/* Whether this process is such a child. */
+bool hdrt__runtime_forked(const hdrt_runtime *runtime);
+
+#endif
