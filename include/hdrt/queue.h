@@ -39,7 +39,7 @@ typedef struct hdrt_queue_options {
     uint32_t ring_limit;              /**< most operations not yet complete; 0: 4096 */
     hdrt_back_pressure back_pressure; /**< when the ring is full */
     hdrt_submission submission;       /**< who commits */
-    uint32_t reserved[8];             /**< zero */
+    uint32_t reserved[9];             /**< zero */
 } hdrt_queue_options;
 
 #define HDRT_QUEUE_OPTIONS_INIT HDRT_INIT_(hdrt_queue_options)

@@ -6,6 +6,13 @@
 /* Kinds of fields, so that a number, a text and an absent text of the same bytes differ. */
 enum field_kind { FIELD_BYTES = 1, FIELD_TEXT, FIELD_ABSENT, FIELD_NUMBER };
 
+/* Picks the processor's fastest variant; idempotent and thread-safe. Where it fails the portable one is used. */
+static void choose_variant(void)
+{
+    if (sodium_init() < 0)
+        return;
+}
+
 static void put_u64(unsigned char *bytes, uint64_t value)
 {
     for (int i = 0; i < 8; i++)
@@ -24,8 +31,7 @@ static void add_field(hdrt__hasher *hasher, enum field_kind kind, uint32_t tag, 
 
 void hdrt__hasher_begin(hdrt__hasher *hasher, const char *purpose)
 {
-    /* Picks the processor's fastest variant; idempotent and thread-safe. Where it fails the portable one is used. */
-    (void)sodium_init();
+    choose_variant();
     crypto_generichash_init(&hasher->state, NULL, 0, HDRT__DIGEST_SIZE);
     add_field(hasher, FIELD_TEXT, 0, purpose, strlen(purpose));
 }
@@ -60,7 +66,7 @@ hdrt__digest hdrt__hasher_end(hdrt__hasher *hasher)
 hdrt__digest hdrt__digest_of(const void *bytes, size_t size)
 {
     hdrt__digest digest;
-    (void)sodium_init();
+    choose_variant();
     crypto_generichash(digest.bytes, sizeof digest.bytes, size ? bytes : NULL, size, NULL, 0);
     return digest;
 }
