@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starting library threads. They block all signals, so that the application's handlers run on the application's
+ * threads, and have a name for debuggers.
+ */
+#ifndef HDRT_DRIVER_THREAD_H
+#define HDRT_DRIVER_THREAD_H
+
+#include <pthread.h>
+
+#include <hdrt.h>
+
+/*
+ * Start function(argument) on a joinable thread with all signals blocked; it must not detach itself.
+ * \param name  for debuggers, cut to 15 characters; also names the thread in the message of a failure
+ * \return HDRT_OK, HDRT_ERROR_OUT_OF_MEMORY (no memory, or the limit of threads).
+ */
+hdrt_status hdrt__thread_start(pthread_t *out_thread, const char *name, void *(*function)(void *), void *argument);
+
+#endif
