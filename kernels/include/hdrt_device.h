@@ -48,6 +48,13 @@
 #define __HDRT_HD static __inline__ __attribute__((host, device, always_inline, nodebug, unused))
 #define __HDRT_CONST __attribute__((device, const, nothrow))
 
+/* Fast mathematics was asked for: float functions with an approximate instruction are that instruction then. */
+#if defined(__CLANG_GPU_APPROX_TRANSCENDENTALS__) || defined(__CLANG_CUDA_APPROX_TRANSCENDENTALS__)
+#define __HDRT_FAST 1
+#else
+#define __HDRT_FAST 0
+#endif
+
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 
 typedef __SIZE_TYPE__ size_t;
@@ -286,5 +293,774 @@ __HDRT_ATOMIC_CAS(_system, sys_, ll, unsigned long long, long long)
 __HDRT_ATOMIC_CAS16(atomicCAS, "")
 __HDRT_ATOMIC_CAS16(atomicCAS_block, ".cta")
 __HDRT_ATOMIC_CAS16(atomicCAS_system, ".sys")
+
+/* ---- minimum, maximum, absolute value ---------------------------------------------------------------------------- */
+
+__HDRT_HD float fminf(float a, float b) { return __builtin_fminf(a, b); }
+__HDRT_HD float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
+__HDRT_HD double fmin(double a, double b) { return __builtin_fmin(a, b); }
+__HDRT_HD double fmax(double a, double b) { return __builtin_fmax(a, b); }
+__HDRT_HD float fmin(float a, float b) { return __builtin_fminf(a, b); }
+__HDRT_HD float fmax(float a, float b) { return __builtin_fmaxf(a, b); }
+
+/* Two different integer types meet in the usual arithmetic type, as in CUDA: unsigned wins. */
+#define __HDRT_MINMAX(result, a_type, b_type)                                                                          \
+    __HDRT_HD result min(a_type a, b_type b) { return (result)a < (result)b ? (result)a : (result)b; }                 \
+    __HDRT_HD result max(a_type a, b_type b) { return (result)a > (result)b ? (result)a : (result)b; }
+#define __HDRT_MINMAX3(signed_type, unsigned_type)                                                                     \
+    __HDRT_MINMAX(signed_type, signed_type, signed_type)                                                               \
+    __HDRT_MINMAX(unsigned_type, unsigned_type, unsigned_type)                                                         \
+    __HDRT_MINMAX(unsigned_type, signed_type, unsigned_type)                                                           \
+    __HDRT_MINMAX(unsigned_type, unsigned_type, signed_type)
+
+__HDRT_MINMAX3(int, unsigned int)
+__HDRT_MINMAX3(long, unsigned long)
+__HDRT_MINMAX3(long long, unsigned long long)
+__HDRT_HD float min(float a, float b) { return __builtin_fminf(a, b); }
+__HDRT_HD float max(float a, float b) { return __builtin_fmaxf(a, b); }
+__HDRT_HD double min(double a, double b) { return __builtin_fmin(a, b); }
+__HDRT_HD double max(double a, double b) { return __builtin_fmax(a, b); }
+__HDRT_HD double min(float a, double b) { return __builtin_fmin(a, b); }
+__HDRT_HD double max(float a, double b) { return __builtin_fmax(a, b); }
+__HDRT_HD double min(double a, float b) { return __builtin_fmin(a, b); }
+__HDRT_HD double max(double a, float b) { return __builtin_fmax(a, b); }
+
+__HDRT_HD unsigned int umin(unsigned int a, unsigned int b) { return a < b ? a : b; }
+__HDRT_HD unsigned int umax(unsigned int a, unsigned int b) { return a > b ? a : b; }
+__HDRT_HD long long llmin(long long a, long long b) { return a < b ? a : b; }
+__HDRT_HD long long llmax(long long a, long long b) { return a > b ? a : b; }
+__HDRT_HD unsigned long long ullmin(unsigned long long a, unsigned long long b) { return a < b ? a : b; }
+__HDRT_HD unsigned long long ullmax(unsigned long long a, unsigned long long b) { return a > b ? a : b; }
+
+__HDRT_HD int abs(int a) { return a < 0 ? -a : a; }
+__HDRT_HD long abs(long a) { return a < 0 ? -a : a; }
+__HDRT_HD long long abs(long long a) { return a < 0 ? -a : a; }
+__HDRT_HD long labs(long a) { return a < 0 ? -a : a; }
+__HDRT_HD long long llabs(long long a) { return a < 0 ? -a : a; }
+__HDRT_HD float fabsf(float a) { return __builtin_fabsf(a); }
+__HDRT_HD double fabs(double a) { return __builtin_fabs(a); }
+__HDRT_HD float fabs(float a) { return __builtin_fabsf(a); }
+__HDRT_HD float abs(float a) { return __builtin_fabsf(a); }
+__HDRT_HD double abs(double a) { return __builtin_fabs(a); }
+
+/* ---- bits and integers ------------------------------------------------------------------------------------------- */
+
+__HDRT_FN int __clz(int a) { return a == 0 ? 32 : __builtin_clz((unsigned int)a); }
+__HDRT_FN int __clzll(long long a) { return a == 0 ? 64 : __builtin_clzll((unsigned long long)a); }
+__HDRT_FN int __popc(unsigned int a) { return __builtin_popcount(a); }
+__HDRT_FN int __popcll(unsigned long long a) { return __builtin_popcountll(a); }
+__HDRT_FN unsigned int __brev(unsigned int a) { return __builtin_bitreverse32(a); }
+__HDRT_FN unsigned long long __brevll(unsigned long long a) { return __builtin_bitreverse64(a); }
+__HDRT_FN int __ffs(int a) { return __builtin_ffs(a); }
+__HDRT_FN int __ffsll(long long a) { return __builtin_ffsll(a); }
+__HDRT_FN int ffs(int a) { return __builtin_ffs(a); }
+__HDRT_FN unsigned short __nv_bswap16(unsigned short a) { return __builtin_bswap16(a); }
+__HDRT_FN unsigned int __nv_bswap32(unsigned int a) { return __builtin_bswap32(a); }
+__HDRT_FN unsigned long long __nv_bswap64(unsigned long long a) { return __builtin_bswap64(a); }
+
+__HDRT_FN int __mulhi(int a, int b) { return __nvvm_mulhi_i(a, b); }
+__HDRT_FN unsigned int __umulhi(unsigned int a, unsigned int b) { return __nvvm_mulhi_ui(a, b); }
+__HDRT_FN long long __mul64hi(long long a, long long b) { return __nvvm_mulhi_ll(a, b); }
+__HDRT_FN unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return __nvvm_mulhi_ull(a, b); }
+__HDRT_FN int mulhi(int a, int b) { return __nvvm_mulhi_i(a, b); }
+__HDRT_FN unsigned int umulhi(unsigned int a, unsigned int b) { return __nvvm_mulhi_ui(a, b); }
+__HDRT_FN long long mul64hi(long long a, long long b) { return __nvvm_mulhi_ll(a, b); }
+__HDRT_FN unsigned long long umul64hi(unsigned long long a, unsigned long long b) { return __nvvm_mulhi_ull(a, b); }
+__HDRT_FN int __mul24(int a, int b) { return __nvvm_mul24_i(a, b); }
+__HDRT_FN unsigned int __umul24(unsigned int a, unsigned int b) { return __nvvm_mul24_ui(a, b); }
+__HDRT_FN unsigned int __sad(int a, int b, unsigned int c) { return (unsigned int)__nvvm_sad_i(a, b, (int)c); }
+__HDRT_FN unsigned int __usad(unsigned int a, unsigned int b, unsigned int c) { return __nvvm_sad_ui(a, b, c); }
+
+/* Means rounded down and up, without the carry that a + b would lose. */
+__HDRT_FN int __hadd(int a, int b) { return (a & b) + ((a ^ b) >> 1); }
+__HDRT_FN int __rhadd(int a, int b) { return (a | b) - ((a ^ b) >> 1); }
+__HDRT_FN unsigned int __uhadd(unsigned int a, unsigned int b) { return (a & b) + ((a ^ b) >> 1); }
+__HDRT_FN unsigned int __urhadd(unsigned int a, unsigned int b) { return (a | b) - ((a ^ b) >> 1); }
+
+__HDRT_FN unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int selector)
+{
+    return (unsigned int)__nvvm_prmt(a, b, selector);
+}
+
+__HDRT_FN unsigned int __fns(unsigned int mask, unsigned int base, int offset)
+{
+    return __nvvm_fns(mask, base, offset);
+}
+
+#define __HDRT_FUNNEL(name, ptx)                                                                                       \
+    __HDRT_FN unsigned int name(unsigned int low, unsigned int high, unsigned int shift)                               \
+    {                                                                                                                  \
+        unsigned int result;                                                                                           \
+        asm("shf." ptx ".b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(shift));                       \
+        return result;                                                                                                 \
+    }
+
+__HDRT_FUNNEL(__funnelshift_l, "l.wrap")
+__HDRT_FUNNEL(__funnelshift_lc, "l.clamp")
+__HDRT_FUNNEL(__funnelshift_r, "r.wrap")
+__HDRT_FUNNEL(__funnelshift_rc, "r.clamp")
+
+/* Sums of products of packed numbers; the forms with vectors take their bits. */
+#define __HDRT_DOT(name, ptx, type, a_type, b_type)                                                                    \
+    __HDRT_FN type name(type a, type b, type c)                                                                        \
+    {                                                                                                                  \
+        type result;                                                                                                   \
+        asm(ptx " %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));                                           \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    __HDRT_FN type name(a_type a, b_type b, type c)                                                                    \
+    {                                                                                                                  \
+        return name(__builtin_bit_cast(type, a), __builtin_bit_cast(type, b), c);                                      \
+    }
+
+__HDRT_DOT(__dp4a, "dp4a.s32.s32", int, char4, char4)
+__HDRT_DOT(__dp4a, "dp4a.u32.u32", unsigned int, uchar4, uchar4)
+__HDRT_DOT(__dp2a_lo, "dp2a.lo.s32.s32", int, short2, char4)
+__HDRT_DOT(__dp2a_lo, "dp2a.lo.u32.u32", unsigned int, ushort2, uchar4)
+__HDRT_DOT(__dp2a_hi, "dp2a.hi.s32.s32", int, short2, char4)
+__HDRT_DOT(__dp2a_hi, "dp2a.hi.u32.u32", unsigned int, ushort2, uchar4)
+
+/* ---- bit casts and conversions ----------------------------------------------------------------------------------- */
+
+__HDRT_HD int __float_as_int(float a) { return __builtin_bit_cast(int, a); }
+__HDRT_HD unsigned int __float_as_uint(float a) { return __builtin_bit_cast(unsigned int, a); }
+__HDRT_HD float __int_as_float(int a) { return __builtin_bit_cast(float, a); }
+__HDRT_HD float __uint_as_float(unsigned int a) { return __builtin_bit_cast(float, a); }
+__HDRT_HD long long __double_as_longlong(double a) { return __builtin_bit_cast(long long, a); }
+__HDRT_HD double __longlong_as_double(long long a) { return __builtin_bit_cast(double, a); }
+__HDRT_FN int __double2hiint(double a) { return (int)(__builtin_bit_cast(unsigned long long, a) >> 32); }
+__HDRT_FN int __double2loint(double a) { return (int)__builtin_bit_cast(unsigned long long, a); }
+__HDRT_FN double __hiloint2double(int high, int low)
+{
+    return __builtin_bit_cast(double, (unsigned long long)(unsigned int)high << 32 | (unsigned int)low);
+}
+
+#define __HDRT_CONVERT(name, builtin, to, from)                                                                        \
+    __HDRT_FN to name##_rn(from a) { return (to)builtin##_rn(a); }                                                     \
+    __HDRT_FN to name##_rz(from a) { return (to)builtin##_rz(a); }                                                     \
+    __HDRT_FN to name##_ru(from a) { return (to)builtin##_rp(a); }                                                     \
+    __HDRT_FN to name##_rd(from a) { return (to)builtin##_rm(a); }
+
+__HDRT_CONVERT(__float2int, __nvvm_f2i, int, float)
+__HDRT_CONVERT(__float2uint, __nvvm_f2ui, unsigned int, float)
+__HDRT_CONVERT(__float2ll, __nvvm_f2ll, long long, float)
+__HDRT_CONVERT(__float2ull, __nvvm_f2ull, unsigned long long, float)
+__HDRT_CONVERT(__double2int, __nvvm_d2i, int, double)
+__HDRT_CONVERT(__double2uint, __nvvm_d2ui, unsigned int, double)
+__HDRT_CONVERT(__double2ll, __nvvm_d2ll, long long, double)
+__HDRT_CONVERT(__double2ull, __nvvm_d2ull, unsigned long long, double)
+__HDRT_CONVERT(__double2float, __nvvm_d2f, float, double)
+__HDRT_CONVERT(__int2float, __nvvm_i2f, float, int)
+__HDRT_CONVERT(__uint2float, __nvvm_ui2f, float, unsigned int)
+__HDRT_CONVERT(__ll2float, __nvvm_ll2f, float, long long)
+__HDRT_CONVERT(__ull2float, __nvvm_ull2f, float, unsigned long long)
+__HDRT_CONVERT(__ll2double, __nvvm_ll2d, double, long long)
+__HDRT_CONVERT(__ull2double, __nvvm_ull2d, double, unsigned long long)
+__HDRT_FN double __int2double_rn(int a) { return (double)a; }
+__HDRT_FN double __uint2double_rn(unsigned int a) { return (double)a; }
+
+/* ---- arithmetic with a given rounding ---------------------------------------------------------------------------- */
+
+/*
+ * Sums and products to nearest are inline PTX: LLVM takes its own builtins for plain sums and products there, and
+ * would fuse a product and a sum, which these functions exist to prevent. A difference is sub, for the sign of zero.
+ */
+#define __HDRT_ROUND_ASM(name, ptx, type, letter)                                                                      \
+    __HDRT_FN type name(type a, type b)                                                                                \
+    {                                                                                                                  \
+        type result;                                                                                                   \
+        asm(ptx " %0, %1, %2;" : "=" letter(result) : letter(a), letter(b));                                           \
+        return result;                                                                                                 \
+    }
+#define __HDRT_ROUND_ASM4(name, op, ptx, type, letter)                                                                 \
+    __HDRT_ROUND_ASM(name##_rn, op ".rn." ptx, type, letter)                                                           \
+    __HDRT_ROUND_ASM(name##_rz, op ".rz." ptx, type, letter)                                                           \
+    __HDRT_ROUND_ASM(name##_ru, op ".rp." ptx, type, letter)                                                           \
+    __HDRT_ROUND_ASM(name##_rd, op ".rm." ptx, type, letter)
+
+__HDRT_ROUND_ASM4(__fadd, "add", "f32", float, "f")
+__HDRT_ROUND_ASM4(__fsub, "sub", "f32", float, "f")
+__HDRT_ROUND_ASM4(__fmul, "mul", "f32", float, "f")
+__HDRT_ROUND_ASM4(__dadd, "add", "f64", double, "d")
+__HDRT_ROUND_ASM4(__dsub, "sub", "f64", double, "d")
+__HDRT_ROUND_ASM4(__dmul, "mul", "f64", double, "d")
+
+#define __HDRT_ROUND(name, op, suffix, params, args, type)                                                             \
+    __HDRT_FN type name##_rn params { return __nvvm_##op##_rn_##suffix args; }                                         \
+    __HDRT_FN type name##_rz params { return __nvvm_##op##_rz_##suffix args; }                                         \
+    __HDRT_FN type name##_ru params { return __nvvm_##op##_rp_##suffix args; }                                         \
+    __HDRT_FN type name##_rd params { return __nvvm_##op##_rm_##suffix args; }
+
+__HDRT_ROUND(__fdiv, div, f, (float a, float b), (a, b), float)
+__HDRT_ROUND(__ddiv, div, d, (double a, double b), (a, b), double)
+__HDRT_ROUND(__fmaf, fma, f, (float a, float b, float c), (a, b, c), float)
+__HDRT_ROUND(__fma, fma, d, (double a, double b, double c), (a, b, c), double)
+__HDRT_ROUND(__frcp, rcp, f, (float a), (a), float)
+__HDRT_ROUND(__drcp, rcp, d, (double a), (a), double)
+__HDRT_ROUND(__fsqrt, sqrt, f, (float a), (a), float)
+__HDRT_ROUND(__dsqrt, sqrt, d, (double a), (a), double)
+
+/* Rounding the double result once more gives the nearest float for every float: all of them were compared. */
+__HDRT_FN float __frsqrt_rn(float a) { return (float)__nvvm_rcp_rn_d(__nvvm_sqrt_rn_d((double)a)); }
+
+/* ---- mathematics with an instruction ----------------------------------------------------------------------------- */
+
+#if __HDRT_FAST
+__HDRT_FN float sqrtf(float a) { return __nvvm_sqrt_approx_f(a); }
+#else
+__HDRT_FN float sqrtf(float a) { return __nvvm_sqrt_rn_f(a); }
+#endif
+__HDRT_FN double sqrt(double a) { return __nvvm_sqrt_rn_d(a); }
+__HDRT_FN float sqrt(float a) { return sqrtf(a); }
+__HDRT_FN float rsqrtf(float a) { return __nvvm_rsqrt_approx_f(a); }
+__HDRT_FN double rsqrt(double a) { return __nvvm_rsqrt_approx_d(a); }
+__HDRT_FN float rsqrt(float a) { return rsqrtf(a); }
+__HDRT_FN float exp2f(float a) { return __nvvm_ex2_approx_f(a); }
+__HDRT_FN float exp2(float a) { return exp2f(a); }
+__HDRT_FN float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+__HDRT_FN double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+__HDRT_FN float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+__HDRT_FN float copysignf(float a, float b) { return __builtin_copysignf(a, b); }
+__HDRT_FN double copysign(double a, double b) { return __builtin_copysign(a, b); }
+__HDRT_FN float copysign(float a, float b) { return __builtin_copysignf(a, b); }
+
+#define __HDRT_ROUND_TO_INTEGRAL(name)                                                                                 \
+    __HDRT_FN float name##f(float a) { return __builtin_##name##f(a); }                                                \
+    __HDRT_FN double name(double a) { return __builtin_##name(a); }                                                    \
+    __HDRT_FN float name(float a) { return __builtin_##name##f(a); }
+
+__HDRT_ROUND_TO_INTEGRAL(floor)
+__HDRT_ROUND_TO_INTEGRAL(ceil)
+__HDRT_ROUND_TO_INTEGRAL(trunc)
+__HDRT_ROUND_TO_INTEGRAL(rint)
+__HDRT_ROUND_TO_INTEGRAL(nearbyint)
+
+/* Half away from zero: add half, towards zero so that the sum never rounds up to the next integer, and cut. */
+__HDRT_FN float roundf(float a) { return truncf(__nvvm_add_rz_f(a, __builtin_copysignf(0.5f, a))); }
+__HDRT_FN double round(double a) { return trunc(__nvvm_add_rz_d(a, __builtin_copysign(0.5, a))); }
+__HDRT_FN float round(float a) { return roundf(a); }
+__HDRT_FN long lrintf(float a) { return (long)__nvvm_f2ll_rn(a); }
+__HDRT_FN long lrint(double a) { return (long)__nvvm_d2ll_rn(a); }
+__HDRT_FN long lrint(float a) { return lrintf(a); }
+__HDRT_FN long long llrintf(float a) { return __nvvm_f2ll_rn(a); }
+__HDRT_FN long long llrint(double a) { return __nvvm_d2ll_rn(a); }
+__HDRT_FN long long llrint(float a) { return llrintf(a); }
+__HDRT_FN long lroundf(float a) { return (long)__nvvm_f2ll_rz(roundf(a)); }
+__HDRT_FN long lround(double a) { return (long)__nvvm_d2ll_rz(round(a)); }
+__HDRT_FN long lround(float a) { return lroundf(a); }
+__HDRT_FN long long llroundf(float a) { return __nvvm_f2ll_rz(roundf(a)); }
+__HDRT_FN long long llround(double a) { return __nvvm_d2ll_rz(round(a)); }
+__HDRT_FN long long llround(float a) { return llroundf(a); }
+
+__HDRT_FN float fdimf(float a, float b) { return a <= b ? 0.0f : a - b; }
+__HDRT_FN double fdim(double a, double b) { return a <= b ? 0.0 : a - b; }
+__HDRT_FN float fdim(float a, float b) { return fdimf(a, b); }
+
+__HDRT_FN float __saturatef(float a) { return __nvvm_saturate_f(a); }
+__HDRT_FN float __fdividef(float a, float b) { return __nvvm_div_approx_f(a, b); }
+__HDRT_FN float fdividef(float a, float b) { return __nvvm_div_approx_f(a, b); }
+__HDRT_FN float __sinf(float a) { return __nvvm_sin_approx_f(a); }
+__HDRT_FN float __cosf(float a) { return __nvvm_cos_approx_f(a); }
+__HDRT_FN float __tanf(float a) { return __nvvm_div_approx_f(__nvvm_sin_approx_f(a), __nvvm_cos_approx_f(a)); }
+__HDRT_FN float __log2f(float a) { return __nvvm_lg2_approx_f(a); }
+__HDRT_FN float __logf(float a) { return __nvvm_lg2_approx_f(a) * 0x1.62e43p-1f; }
+__HDRT_FN float __log10f(float a) { return __nvvm_lg2_approx_f(a) * 0x1.344134p-2f; }
+__HDRT_FN float __exp2f(float a) { return __nvvm_ex2_approx_f(a); }
+__HDRT_FN float __expf(float a) { return __nvvm_ex2_approx_f(a * 0x1.715476p+0f); }
+__HDRT_FN float __exp10f(float a) { return __nvvm_ex2_approx_f(a * 0x1.a934fp+1f); }
+__HDRT_FN float __powf(float a, float b) { return __nvvm_ex2_approx_f(b * __nvvm_lg2_approx_f(a)); }
+__HDRT_FN void __sincosf(float a, float *sine, float *cosine)
+{
+    *sine = __sinf(a);
+    *cosine = __cosf(a);
+}
+/* By the bits' order and not by comparison with itself, so that fast mathematics cannot take them away. */
+__HDRT_HD bool isnan(float a) { return (__float_as_uint(a) & 0x7fffffffu) > 0x7f800000u; }
+__HDRT_HD bool isnan(double a) { return (__double_as_longlong(a) & 0x7fffffffffffffffll) > 0x7ff0000000000000ll; }
+__HDRT_HD bool isinf(float a) { return (__float_as_uint(a) & 0x7fffffffu) == 0x7f800000u; }
+__HDRT_HD bool isinf(double a) { return (__double_as_longlong(a) & 0x7fffffffffffffffll) == 0x7ff0000000000000ll; }
+__HDRT_HD bool isfinite(float a) { return (__float_as_uint(a) & 0x7fffffffu) < 0x7f800000u; }
+__HDRT_HD bool isfinite(double a) { return (__double_as_longlong(a) & 0x7fffffffffffffffll) < 0x7ff0000000000000ll; }
+__HDRT_HD bool signbit(float a) { return __float_as_int(a) < 0; }
+__HDRT_HD bool signbit(double a) { return __double_as_longlong(a) < 0; }
+__HDRT_HD int __isnanf(float a) { return isnan(a); }
+__HDRT_HD int __isnan(double a) { return isnan(a); }
+__HDRT_HD int __isinff(float a) { return isinf(a); }
+__HDRT_HD int __isinf(double a) { return isinf(a); }
+__HDRT_HD int __finitef(float a) { return isfinite(a); }
+__HDRT_HD int __finite(double a) { return isfinite(a); }
+__HDRT_HD int __signbitf(float a) { return signbit(a); }
+__HDRT_HD int __signbit(double a) { return signbit(a); }
+
+__HDRT_FN float nanf(const char *) { return __int_as_float(0x7fffffff); }
+__HDRT_FN double nan(const char *) { return __longlong_as_double(0x7fffffffffffffffll); }
+
+/* ---- mathematics without an instruction -------------------------------------------------------------------------- */
+
+/* NAME with the float form NAMEf: declared as in libdevice, and given under C's names and C++'s overload. */
+#define __HDRT_LIBRARY(name, params, args, fparams)                                                                    \
+    extern "C" __HDRT_CONST double __nv_##name params;                                                                 \
+    extern "C" __HDRT_CONST float __nv_##name##f fparams;                                                              \
+    __HDRT_FN double name params { return __nv_##name args; }                                                          \
+    __HDRT_FN float name##f fparams { return __nv_##name##f args; }                                                    \
+    __HDRT_FN float name fparams { return __nv_##name##f args; }
+#define __HDRT_LIBRARY1(name) __HDRT_LIBRARY(name, (double a), (a), (float a))
+#define __HDRT_LIBRARY2(name) __HDRT_LIBRARY(name, (double a, double b), (a, b), (float a, float b))
+#define __HDRT_LIBRARY3(name) __HDRT_LIBRARY(name, (double a, double b, double c), (a, b, c), (float a, float b, float c))
+#define __HDRT_LIBRARY4(name)                                                                                          \
+    __HDRT_LIBRARY(name, (double a, double b, double c, double d), (a, b, c, d), (float a, float b, float c, float d))
+#define __HDRT_LIBRARY_INT(name) __HDRT_LIBRARY(name, (double a, int b), (a, b), (float a, int b))
+
+#if __HDRT_FAST
+#define __HDRT_FAST1(name)                                                                                             \
+    extern "C" __HDRT_CONST double __nv_##name(double);                                                                \
+    __HDRT_FN double name(double a) { return __nv_##name(a); }                                                         \
+    __HDRT_FN float name##f(float a) { return __##name##f(a); }                                                        \
+    __HDRT_FN float name(float a) { return __##name##f(a); }
+#else
+#define __HDRT_FAST1(name) __HDRT_LIBRARY1(name)
+#endif
+
+__HDRT_FAST1(sin)
+__HDRT_FAST1(cos)
+__HDRT_FAST1(tan)
+__HDRT_FAST1(exp)
+__HDRT_FAST1(exp10)
+__HDRT_FAST1(log)
+__HDRT_FAST1(log2)
+__HDRT_FAST1(log10)
+
+extern "C" {
+__HDRT_CONST double __nv_exp2(double);
+__HDRT_CONST double __nv_pow(double, double);
+__HDRT_CONST float __nv_powf(float, float);
+__HDRT_CONST double __nv_powi(double, int);
+__HDRT_CONST float __nv_powif(float, int);
+__device__ void __nv_sincos(double, double *, double *);
+__device__ void __nv_sincosf(float, float *, float *);
+__device__ void __nv_sincospi(double, double *, double *);
+__device__ void __nv_sincospif(float, float *, float *);
+__device__ double __nv_frexp(double, int *);
+__device__ float __nv_frexpf(float, int *);
+__device__ double __nv_remquo(double, double, int *);
+__device__ float __nv_remquof(float, float, int *);
+__HDRT_CONST double __nv_jn(int, double);
+__HDRT_CONST float __nv_jnf(int, float);
+__HDRT_CONST double __nv_yn(int, double);
+__HDRT_CONST float __nv_ynf(int, float);
+__HDRT_CONST int __nv_ilogb(double);
+__HDRT_CONST int __nv_ilogbf(float);
+}
+
+__HDRT_FN double exp2(double a) { return __nv_exp2(a); }
+__HDRT_FN double pow(double a, double b) { return __nv_pow(a, b); }
+__HDRT_FN double pow(double a, int b) { return __nv_powi(a, b); }
+#if __HDRT_FAST
+__HDRT_FN float powf(float a, float b) { return __powf(a, b); }
+__HDRT_FN void sincosf(float a, float *sine, float *cosine) { __sincosf(a, sine, cosine); }
+#else
+__HDRT_FN float powf(float a, float b) { return __nv_powf(a, b); }
+__HDRT_FN void sincosf(float a, float *sine, float *cosine) { __nv_sincosf(a, sine, cosine); }
+#endif
+__HDRT_FN float pow(float a, float b) { return powf(a, b); }
+__HDRT_FN float pow(float a, int b) { return __nv_powif(a, b); }
+__HDRT_FN void sincos(double a, double *sine, double *cosine) { __nv_sincos(a, sine, cosine); }
+__HDRT_FN void sincos(float a, float *sine, float *cosine) { sincosf(a, sine, cosine); }
+__HDRT_FN void sincospi(double a, double *sine, double *cosine) { __nv_sincospi(a, sine, cosine); }
+__HDRT_FN void sincospif(float a, float *sine, float *cosine) { __nv_sincospif(a, sine, cosine); }
+__HDRT_FN void sincospi(float a, float *sine, float *cosine) { __nv_sincospif(a, sine, cosine); }
+__HDRT_FN double frexp(double a, int *exponent) { return __nv_frexp(a, exponent); }
+__HDRT_FN float frexpf(float a, int *exponent) { return __nv_frexpf(a, exponent); }
+__HDRT_FN float frexp(float a, int *exponent) { return __nv_frexpf(a, exponent); }
+__HDRT_FN double remquo(double a, double b, int *quotient) { return __nv_remquo(a, b, quotient); }
+__HDRT_FN float remquof(float a, float b, int *quotient) { return __nv_remquof(a, b, quotient); }
+__HDRT_FN float remquo(float a, float b, int *quotient) { return __nv_remquof(a, b, quotient); }
+__HDRT_FN double jn(int order, double a) { return __nv_jn(order, a); }
+__HDRT_FN float jnf(int order, float a) { return __nv_jnf(order, a); }
+__HDRT_FN double yn(int order, double a) { return __nv_yn(order, a); }
+__HDRT_FN float ynf(int order, float a) { return __nv_ynf(order, a); }
+__HDRT_FN int ilogb(double a) { return __nv_ilogb(a); }
+__HDRT_FN int ilogbf(float a) { return __nv_ilogbf(a); }
+__HDRT_FN int ilogb(float a) { return __nv_ilogbf(a); }
+
+/* The fraction keeps the sign, also where it is zero; an infinite number has the fraction zero. */
+__HDRT_FN float modff(float a, float *integral)
+{
+    *integral = truncf(a);
+    return copysignf(isinf(a) ? 0.0f : a - *integral, a);
+}
+__HDRT_FN double modf(double a, double *integral)
+{
+    *integral = trunc(a);
+    return copysign(isinf(a) ? 0.0 : a - *integral, a);
+}
+__HDRT_FN float modf(float a, float *integral) { return modff(a, integral); }
+
+__HDRT_LIBRARY1(acos)
+__HDRT_LIBRARY1(acosh)
+__HDRT_LIBRARY1(asin)
+__HDRT_LIBRARY1(asinh)
+__HDRT_LIBRARY1(atan)
+__HDRT_LIBRARY1(atanh)
+__HDRT_LIBRARY2(atan2)
+__HDRT_LIBRARY1(cbrt)
+__HDRT_LIBRARY1(cosh)
+__HDRT_LIBRARY1(cospi)
+__HDRT_LIBRARY1(cyl_bessel_i0)
+__HDRT_LIBRARY1(cyl_bessel_i1)
+__HDRT_LIBRARY1(erf)
+__HDRT_LIBRARY1(erfc)
+__HDRT_LIBRARY1(erfcinv)
+__HDRT_LIBRARY1(erfcx)
+__HDRT_LIBRARY1(erfinv)
+__HDRT_LIBRARY1(expm1)
+__HDRT_LIBRARY2(fmod)
+__HDRT_LIBRARY2(hypot)
+__HDRT_LIBRARY1(j0)
+__HDRT_LIBRARY1(j1)
+__HDRT_LIBRARY_INT(ldexp)
+__HDRT_LIBRARY1(lgamma)
+__HDRT_LIBRARY1(log1p)
+__HDRT_LIBRARY1(logb)
+__HDRT_LIBRARY2(nextafter)
+__HDRT_LIBRARY3(norm3d)
+__HDRT_LIBRARY4(norm4d)
+__HDRT_LIBRARY1(normcdf)
+__HDRT_LIBRARY1(normcdfinv)
+__HDRT_LIBRARY1(rcbrt)
+__HDRT_LIBRARY2(remainder)
+__HDRT_LIBRARY2(rhypot)
+__HDRT_LIBRARY3(rnorm3d)
+__HDRT_LIBRARY4(rnorm4d)
+__HDRT_LIBRARY_INT(scalbn)
+__HDRT_LIBRARY1(sinh)
+__HDRT_LIBRARY1(sinpi)
+__HDRT_LIBRARY1(tanh)
+__HDRT_LIBRARY1(tgamma)
+__HDRT_LIBRARY1(y0)
+__HDRT_LIBRARY1(y1)
+
+__HDRT_FN double scalbln(double a, long b) { return __nv_scalbn(a, (int)max(-9999l, min(b, 9999l))); }
+__HDRT_FN float scalblnf(float a, long b) { return __nv_scalbnf(a, (int)max(-9999l, min(b, 9999l))); }
+__HDRT_FN float scalbln(float a, long b) { return scalblnf(a, b); }
+
+__HDRT_FN float __tanhf(float a)
+{
+#if __CUDA_ARCH__ >= 750
+    float result;
+    asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(a));
+    return result;
+#else
+    return __nv_tanhf(a);
+#endif
+}
+
+/* ---- warps ------------------------------------------------------------------------------------------------------- */
+
+__HDRT_FN unsigned int __activemask()
+{
+    unsigned int mask;
+    asm volatile("activemask.b32 %0;" : "=r"(mask));
+    return mask;
+}
+
+__HDRT_FN int __all_sync(unsigned int mask, int predicate) { return __nvvm_vote_all_sync(mask, predicate != 0); }
+__HDRT_FN int __any_sync(unsigned int mask, int predicate) { return __nvvm_vote_any_sync(mask, predicate != 0); }
+__HDRT_FN int __uni_sync(unsigned int mask, int predicate) { return __nvvm_vote_uni_sync(mask, predicate != 0); }
+__HDRT_FN unsigned int __ballot_sync(unsigned int mask, int predicate)
+{
+    return __nvvm_vote_ballot_sync(mask, predicate != 0);
+}
+
+/*
+ * The last operand of shfl says where a segment of WIDTH lanes begins and, except for up, that it ends at lane 31.
+ * Eight bytes go as two times four.
+ */
+#define __HDRT_SHUFFLE4(function, mode, end, type, core, suffix, lane_type)                                            \
+    __HDRT_FN type function(unsigned int mask, type value, lane_type lane, int width = 32)                             \
+    {                                                                                                                  \
+        return __builtin_bit_cast(type, __nvvm_shfl_sync_##mode##_##suffix(mask, __builtin_bit_cast(core, value),      \
+                                                                           (int)lane, ((32 - width) << 8) | end));     \
+    }
+#define __HDRT_SHUFFLE8(function, mode, end, type, lane_type)                                                          \
+    __HDRT_FN type function(unsigned int mask, type value, lane_type lane, int width = 32)                             \
+    {                                                                                                                  \
+        unsigned long long bits = __builtin_bit_cast(unsigned long long, value);                                       \
+        int bound = ((32 - width) << 8) | end;                                                                         \
+        unsigned int low = (unsigned int)__nvvm_shfl_sync_##mode##_i32(mask, (int)bits, (int)lane, bound);             \
+        unsigned int high = (unsigned int)__nvvm_shfl_sync_##mode##_i32(mask, (int)(bits >> 32), (int)lane, bound);    \
+        return __builtin_bit_cast(type, (unsigned long long)high << 32 | low);                                         \
+    }
+#define __HDRT_SHUFFLE(function, mode, end, lane_type)                                                                 \
+    __HDRT_SHUFFLE4(function, mode, end, int, int, i32, lane_type)                                                     \
+    __HDRT_SHUFFLE4(function, mode, end, unsigned int, int, i32, lane_type)                                            \
+    __HDRT_SHUFFLE4(function, mode, end, float, float, f32, lane_type)                                                 \
+    __HDRT_SHUFFLE8(function, mode, end, long, lane_type)                                                              \
+    __HDRT_SHUFFLE8(function, mode, end, unsigned long, lane_type)                                                     \
+    __HDRT_SHUFFLE8(function, mode, end, long long, lane_type)                                                         \
+    __HDRT_SHUFFLE8(function, mode, end, unsigned long long, lane_type)                                                \
+    __HDRT_SHUFFLE8(function, mode, end, double, lane_type)
+
+__HDRT_SHUFFLE(__shfl_sync, idx, 0x1f, int)
+__HDRT_SHUFFLE(__shfl_up_sync, up, 0, unsigned int)
+__HDRT_SHUFFLE(__shfl_down_sync, down, 0x1f, unsigned int)
+__HDRT_SHUFFLE(__shfl_xor_sync, bfly, 0x1f, int)
+
+/* Inline PTX: clang 14's builtin for 64 bits has the wrong type of result. */
+#define __HDRT_MATCH(type, core, ptx, letter)                                                                          \
+    __HDRT_FN unsigned int __match_any_sync(unsigned int mask, type value)                                             \
+    {                                                                                                                  \
+        unsigned int same;                                                                                             \
+        asm volatile("match.any.sync." ptx " %0, %1, %2;"                                                              \
+                     : "=r"(same)                                                                                      \
+                     : letter(__builtin_bit_cast(core, value)), "r"(mask));                                            \
+        return same;                                                                                                   \
+    }                                                                                                                  \
+    __HDRT_FN unsigned int __match_all_sync(unsigned int mask, type value, int *all)                                   \
+    {                                                                                                                  \
+        unsigned int same;                                                                                             \
+        int predicate;                                                                                                 \
+        asm volatile("{ .reg .pred %%all; match.all.sync." ptx " %0|%%all, %2, %3; selp.s32 %1, 1, 0, %%all; }"        \
+                     : "=r"(same), "=r"(predicate)                                                                     \
+                     : letter(__builtin_bit_cast(core, value)), "r"(mask));                                            \
+        *all = predicate;                                                                                              \
+        return same;                                                                                                   \
+    }
+
+__HDRT_MATCH(int, unsigned int, "b32", "r")
+__HDRT_MATCH(unsigned int, unsigned int, "b32", "r")
+__HDRT_MATCH(float, unsigned int, "b32", "r")
+__HDRT_MATCH(long, unsigned long long, "b64", "l")
+__HDRT_MATCH(unsigned long, unsigned long long, "b64", "l")
+__HDRT_MATCH(long long, unsigned long long, "b64", "l")
+__HDRT_MATCH(unsigned long long, unsigned long long, "b64", "l")
+__HDRT_MATCH(double, unsigned long long, "b64", "l")
+
+#if __CUDA_ARCH__ >= 800
+#define __HDRT_REDUX(name, op, type)                                                                                   \
+    __HDRT_FN type name(unsigned int mask, type value) { return (type)__nvvm_redux_sync_##op(value, mask); }
+
+__HDRT_REDUX(__reduce_add_sync, add, int)
+__HDRT_REDUX(__reduce_add_sync, add, unsigned int)
+__HDRT_REDUX(__reduce_min_sync, min, int)
+__HDRT_REDUX(__reduce_min_sync, umin, unsigned int)
+__HDRT_REDUX(__reduce_max_sync, max, int)
+__HDRT_REDUX(__reduce_max_sync, umax, unsigned int)
+__HDRT_REDUX(__reduce_and_sync, and, unsigned int)
+__HDRT_REDUX(__reduce_or_sync, or, unsigned int)
+__HDRT_REDUX(__reduce_xor_sync, xor, unsigned int)
+#endif
+
+/* ---- loads and stores with a cache hint -------------------------------------------------------------------------- */
+
+/* Read-only for the kernel's whole life, by clang's builtins, which keep the address arithmetic in the instruction. */
+#define __HDRT_LDG(type, builtin, core) \
+    __HDRT_FN type __ldg(const type *p) { return (type)__nvvm_ldg_##builtin((const core *)p); }
+#define __HDRT_LDG_VECTOR(type, builtin, element, count)                                                               \
+    __HDRT_FN type __ldg(const type *p)                                                                                \
+    {                                                                                                                  \
+        typedef element core __attribute__((ext_vector_type(count)));                                                  \
+        return __builtin_bit_cast(type, __nvvm_ldg_##builtin((const core *)p));                                        \
+    }
+
+__HDRT_LDG(char, c, char)
+__HDRT_LDG(signed char, c, char)
+__HDRT_LDG(unsigned char, uc, unsigned char)
+__HDRT_LDG(short, s, short)
+__HDRT_LDG(unsigned short, us, unsigned short)
+__HDRT_LDG(int, i, int)
+__HDRT_LDG(unsigned int, ui, unsigned int)
+__HDRT_LDG(long, l, long)
+__HDRT_LDG(unsigned long, ul, unsigned long)
+__HDRT_LDG(long long, ll, long long)
+__HDRT_LDG(unsigned long long, ull, unsigned long long)
+__HDRT_LDG(float, f, float)
+__HDRT_LDG(double, d, double)
+__HDRT_LDG_VECTOR(char2, c2, char, 2)
+__HDRT_LDG_VECTOR(char4, c4, char, 4)
+__HDRT_LDG_VECTOR(uchar2, uc2, unsigned char, 2)
+__HDRT_LDG_VECTOR(uchar4, uc4, unsigned char, 4)
+__HDRT_LDG_VECTOR(short2, s2, short, 2)
+__HDRT_LDG_VECTOR(short4, s4, short, 4)
+__HDRT_LDG_VECTOR(ushort2, us2, unsigned short, 2)
+__HDRT_LDG_VECTOR(ushort4, us4, unsigned short, 4)
+__HDRT_LDG_VECTOR(int2, i2, int, 2)
+__HDRT_LDG_VECTOR(int4, i4, int, 4)
+__HDRT_LDG_VECTOR(uint2, ui2, unsigned int, 2)
+__HDRT_LDG_VECTOR(uint4, ui4, unsigned int, 4)
+__HDRT_LDG_VECTOR(longlong2, ll2, long long, 2)
+__HDRT_LDG_VECTOR(ulonglong2, ull2, unsigned long long, 2)
+__HDRT_LDG_VECTOR(float2, f2, float, 2)
+__HDRT_LDG_VECTOR(float4, f4, float, 4)
+__HDRT_LDG_VECTOR(double2, d2, double, 2)
+
+/* The other hints have no builtin. REGISTER is what holds the value in inline PTX: there is none of 8 bits. */
+#define __HDRT_HINT_LOAD(function, hint, type, ptx, letter, register_type)                                    \
+    __HDRT_FN type function(const type *p)                                                                             \
+    {                                                                                                                  \
+        register_type v;                                                                                               \
+        asm volatile("ld.global." hint "." ptx " %0, [%1];" : "=" letter(v) : "l"(p) : "memory");                         \
+        return (type)v;                                                                                                \
+    }
+#define __HDRT_HINT_LOAD2(function, hint, type, ptx, letter, register_type)                                   \
+    __HDRT_FN type function(const type *p)                                                                             \
+    {                                                                                                                  \
+        register_type x, y;                                                                                            \
+        asm volatile("ld.global." hint ".v2." ptx " {%0, %1}, [%2];" : "=" letter(x), "=" letter(y) : "l"(p) : "memory"); \
+        type v;                                                                                                        \
+        v.x = x;                                                                                                       \
+        v.y = y;                                                                                                       \
+        return v;                                                                                                      \
+    }
+#define __HDRT_HINT_LOAD4(function, hint, type, ptx, letter, register_type)                                   \
+    __HDRT_FN type function(const type *p)                                                                             \
+    {                                                                                                                  \
+        register_type x, y, z, w;                                                                                      \
+        asm volatile("ld.global." hint ".v4." ptx " {%0, %1, %2, %3}, [%4];"                                           \
+                     : "=" letter(x), "=" letter(y), "=" letter(z), "=" letter(w)                                      \
+                     : "l"(p) : "memory");                                                                                \
+        type v;                                                                                                        \
+        v.x = x;                                                                                                       \
+        v.y = y;                                                                                                       \
+        v.z = z;                                                                                                       \
+        v.w = w;                                                                                                       \
+        return v;                                                                                                      \
+    }
+#define __HDRT_HINT_STORE(function, hint, type, ptx, letter, register_type)                                   \
+    __HDRT_FN void function(type *p, type v)                                                                           \
+    {                                                                                                                  \
+        asm volatile("st.global." hint "." ptx " [%0], %1;" ::"l"(p), letter((register_type)v) : "memory");            \
+    }
+#define __HDRT_HINT_STORE2(function, hint, type, ptx, letter, register_type)                                  \
+    __HDRT_FN void function(type *p, type v)                                                                           \
+    {                                                                                                                  \
+        asm volatile("st.global." hint ".v2." ptx " [%0], {%1, %2};" ::"l"(p), letter((register_type)v.x),             \
+                     letter((register_type)v.y) : "memory");                                                           \
+    }
+#define __HDRT_HINT_STORE4(function, hint, type, ptx, letter, register_type)                                  \
+    __HDRT_FN void function(type *p, type v)                                                                           \
+    {                                                                                                                  \
+        asm volatile("st.global." hint ".v4." ptx " [%0], {%1, %2, %3, %4};" ::"l"(p), letter((register_type)v.x),     \
+                     letter((register_type)v.y), letter((register_type)v.z), letter((register_type)v.w) : "memory");   \
+    }
+#define __HDRT_HINT(kind, function, hint)                                                                     \
+    kind(function, hint, char, "s8", "r", int)                                                                \
+    kind(function, hint, signed char, "s8", "r", int)                                                         \
+    kind(function, hint, unsigned char, "u8", "r", unsigned int)                                              \
+    kind(function, hint, short, "s16", "h", short)                                                            \
+    kind(function, hint, unsigned short, "u16", "h", unsigned short)                                          \
+    kind(function, hint, int, "s32", "r", int)                                                                \
+    kind(function, hint, unsigned int, "u32", "r", unsigned int)                                              \
+    kind(function, hint, long, "s64", "l", long)                                                              \
+    kind(function, hint, unsigned long, "u64", "l", unsigned long)                                            \
+    kind(function, hint, long long, "s64", "l", long long)                                                    \
+    kind(function, hint, unsigned long long, "u64", "l", unsigned long long)                                  \
+    kind(function, hint, float, "f32", "f", float)                                                            \
+    kind(function, hint, double, "f64", "d", double)                                                          \
+    kind##2(function, hint, char2, "s8", "r", int)                                                            \
+    kind##2(function, hint, uchar2, "u8", "r", unsigned int)                                                  \
+    kind##2(function, hint, short2, "s16", "h", short)                                                        \
+    kind##2(function, hint, ushort2, "u16", "h", unsigned short)                                              \
+    kind##2(function, hint, int2, "s32", "r", int)                                                            \
+    kind##2(function, hint, uint2, "u32", "r", unsigned int)                                                  \
+    kind##2(function, hint, longlong2, "s64", "l", long long)                                                 \
+    kind##2(function, hint, ulonglong2, "u64", "l", unsigned long long)                                       \
+    kind##2(function, hint, float2, "f32", "f", float)                                                        \
+    kind##2(function, hint, double2, "f64", "d", double)                                                      \
+    kind##4(function, hint, char4, "s8", "r", int)                                                            \
+    kind##4(function, hint, uchar4, "u8", "r", unsigned int)                                                  \
+    kind##4(function, hint, short4, "s16", "h", short)                                                        \
+    kind##4(function, hint, ushort4, "u16", "h", unsigned short)                                              \
+    kind##4(function, hint, int4, "s32", "r", int)                                                            \
+    kind##4(function, hint, uint4, "u32", "r", unsigned int)                                                  \
+    kind##4(function, hint, float4, "f32", "f", float)
+
+__HDRT_HINT(__HDRT_HINT_LOAD, __ldca, "ca")
+__HDRT_HINT(__HDRT_HINT_LOAD, __ldcg, "cg")
+__HDRT_HINT(__HDRT_HINT_LOAD, __ldcs, "cs")
+__HDRT_HINT(__HDRT_HINT_LOAD, __ldlu, "lu")
+__HDRT_HINT(__HDRT_HINT_LOAD, __ldcv, "cv")
+__HDRT_HINT(__HDRT_HINT_STORE, __stwb, "wb")
+__HDRT_HINT(__HDRT_HINT_STORE, __stcg, "cg")
+__HDRT_HINT(__HDRT_HINT_STORE, __stcs, "cs")
+__HDRT_HINT(__HDRT_HINT_STORE, __stwt, "wt")
+
+/* ---- packed halfwords and bytes ---------------------------------------------------------------------------------- */
+
+/*
+ * Two halfwords or four bytes in a word, lane by lane: BITS wide, TYPE how a lane's value reads, EXPRESSION the result
+ * of x and y, of which the lane keeps the low bits.
+ */
+#define __HDRT_LANES(name, bits, type, expression)                                                                     \
+    __HDRT_FN unsigned int name(unsigned int a, unsigned int b)                                                        \
+    {                                                                                                                  \
+        unsigned int result = 0;                                                                                       \
+        for (int at = 0; at < 32; at += bits) {                                                                        \
+            int x = (type)(a >> at), y = (type)(b >> at);                                                              \
+            result |= ((unsigned int)(expression) & ((1u << bits) - 1)) << at;                                         \
+        }                                                                                                              \
+        return result;                                                                                                 \
+    }
+#define __HDRT_LANES_SUM(name, bits, type)                                                                             \
+    __HDRT_FN unsigned int name(unsigned int a, unsigned int b)                                                        \
+    {                                                                                                                  \
+        unsigned int result = 0;                                                                                       \
+        for (int at = 0; at < 32; at += bits) {                                                                        \
+            int x = (type)(a >> at), y = (type)(b >> at);                                                              \
+            result += (unsigned int)(x > y ? x - y : y - x);                                                           \
+        }                                                                                                              \
+        return result;                                                                                                 \
+    }
+#define __HDRT_LANES1(name, bits, type, expression)                                                                    \
+    __HDRT_FN unsigned int name(unsigned int a)                                                                        \
+    {                                                                                                                  \
+        unsigned int result = 0;                                                                                       \
+        for (int at = 0; at < 32; at += bits) {                                                                        \
+            int x = (type)(a >> at);                                                                                   \
+            result |= ((unsigned int)(expression) & ((1u << bits) - 1)) << at;                                         \
+        }                                                                                                              \
+        return result;                                                                                                 \
+    }
+
+/* WIDTH is the digit in the names, S and U the lane's types, LOW and HIGH the signed lane's range. */
+#define __HDRT_PACKED(width, bits, s, u, low, high)                                                                    \
+    __HDRT_LANES(__vadd##width, bits, u, x + y)                                                                        \
+    __HDRT_LANES(__vsub##width, bits, u, x - y)                                                                        \
+    __HDRT_LANES(__vaddss##width, bits, s, max(low, min(high, x + y)))                                                 \
+    __HDRT_LANES(__vsubss##width, bits, s, max(low, min(high, x - y)))                                                 \
+    __HDRT_LANES(__vaddus##width, bits, u, min(high - low, x + y))                                                     \
+    __HDRT_LANES(__vsubus##width, bits, u, max(0, x - y))                                                              \
+    __HDRT_LANES(__vavgs##width, bits, s, (x + y + (x + y >= 0)) >> 1)                                                 \
+    __HDRT_LANES(__vavgu##width, bits, u, (x + y + 1) >> 1)                                                            \
+    __HDRT_LANES(__vhaddu##width, bits, u, (x + y) >> 1)                                                               \
+    __HDRT_LANES(__vmaxs##width, bits, s, max(x, y))                                                                   \
+    __HDRT_LANES(__vmaxu##width, bits, u, max(x, y))                                                                   \
+    __HDRT_LANES(__vmins##width, bits, s, min(x, y))                                                                   \
+    __HDRT_LANES(__vminu##width, bits, u, min(x, y))                                                                   \
+    __HDRT_LANES(__vabsdiffs##width, bits, s, abs(x - y))                                                              \
+    __HDRT_LANES(__vabsdiffu##width, bits, u, abs(x - y))                                                              \
+    __HDRT_LANES_SUM(__vsads##width, bits, s)                                                                          \
+    __HDRT_LANES_SUM(__vsadu##width, bits, u)                                                                          \
+    __HDRT_LANES1(__vabs##width, bits, s, abs(x))                                                                      \
+    __HDRT_LANES1(__vabsss##width, bits, s, min(high, abs(x)))                                                         \
+    __HDRT_LANES1(__vneg##width, bits, s, -x)                                                                          \
+    __HDRT_LANES1(__vnegss##width, bits, s, min(high, -x))                                                             \
+    __HDRT_PACKED_COMPARE(width, bits, u, eq, ==)                                                                      \
+    __HDRT_PACKED_COMPARE(width, bits, u, ne, !=)                                                                      \
+    __HDRT_PACKED_COMPARE(width, bits, s, ges, >=)                                                                     \
+    __HDRT_PACKED_COMPARE(width, bits, u, geu, >=)                                                                     \
+    __HDRT_PACKED_COMPARE(width, bits, s, gts, >)                                                                      \
+    __HDRT_PACKED_COMPARE(width, bits, u, gtu, >)                                                                      \
+    __HDRT_PACKED_COMPARE(width, bits, s, les, <=)                                                                     \
+    __HDRT_PACKED_COMPARE(width, bits, u, leu, <=)                                                                     \
+    __HDRT_PACKED_COMPARE(width, bits, s, lts, <)                                                                      \
+    __HDRT_PACKED_COMPARE(width, bits, u, ltu, <)
+/* vcmp fills the lane with ones, vset gives one. */
+#define __HDRT_PACKED_COMPARE(width, bits, type, name, op)                                                             \
+    __HDRT_LANES(__vcmp##name##width, bits, type, x op y ? ~0u : 0u)                                                   \
+    __HDRT_LANES(__vset##name##width, bits, type, x op y ? 1u : 0u)
+
+__HDRT_PACKED(2, 16, short, unsigned short, -32768, 32767)
+__HDRT_PACKED(4, 8, signed char, unsigned char, -128, 127)
 
 #endif /* HDRT_DEVICE_H */
