@@ -494,6 +494,7 @@ __HDRT_ROUND_ASM4(__dmul, "mul", "f64", double, "d")
 __HDRT_ROUND(__fdiv, div, f, (float a, float b), (a, b), float)
 __HDRT_ROUND(__ddiv, div, d, (double a, double b), (a, b), double)
 __HDRT_ROUND(__fmaf, fma, f, (float a, float b, float c), (a, b, c), float)
+__HDRT_ROUND(__fmaf_ieee, fma, f, (float a, float b, float c), (a, b, c), float)
 __HDRT_ROUND(__fma, fma, d, (double a, double b, double c), (a, b, c), double)
 __HDRT_ROUND(__frcp, rcp, f, (float a), (a), float)
 __HDRT_ROUND(__drcp, rcp, d, (double a), (a), double)
@@ -520,9 +521,21 @@ __HDRT_FN float exp2(float a) { return exp2f(a); }
 __HDRT_FN float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 __HDRT_FN double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 __HDRT_FN float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-__HDRT_FN float copysignf(float a, float b) { return __builtin_copysignf(a, b); }
-__HDRT_FN double copysign(double a, double b) { return __builtin_copysign(a, b); }
-__HDRT_FN float copysign(float a, float b) { return __builtin_copysignf(a, b); }
+
+/* Inline PTX: clang's builtin comes out as four instructions. PTX takes the sign first. */
+__HDRT_FN float copysignf(float a, float b)
+{
+    float result;
+    asm("copysign.f32 %0, %1, %2;" : "=f"(result) : "f"(b), "f"(a));
+    return result;
+}
+__HDRT_FN double copysign(double a, double b)
+{
+    double result;
+    asm("copysign.f64 %0, %1, %2;" : "=d"(result) : "d"(b), "d"(a));
+    return result;
+}
+__HDRT_FN float copysign(float a, float b) { return copysignf(a, b); }
 
 #define __HDRT_ROUND_TO_INTEGRAL(name)                                                                                 \
     __HDRT_FN float name##f(float a) { return __builtin_##name##f(a); }                                                \
@@ -536,8 +549,8 @@ __HDRT_ROUND_TO_INTEGRAL(rint)
 __HDRT_ROUND_TO_INTEGRAL(nearbyint)
 
 /* Half away from zero: add half, towards zero so that the sum never rounds up to the next integer, and cut. */
-__HDRT_FN float roundf(float a) { return truncf(__nvvm_add_rz_f(a, __builtin_copysignf(0.5f, a))); }
-__HDRT_FN double round(double a) { return trunc(__nvvm_add_rz_d(a, __builtin_copysign(0.5, a))); }
+__HDRT_FN float roundf(float a) { return truncf(__nvvm_add_rz_f(a, copysignf(0.5f, a))); }
+__HDRT_FN double round(double a) { return trunc(__nvvm_add_rz_d(a, copysign(0.5, a))); }
 __HDRT_FN float round(float a) { return roundf(a); }
 __HDRT_FN long lrintf(float a) { return (long)__nvvm_f2ll_rn(a); }
 __HDRT_FN long lrint(double a) { return (long)__nvvm_d2ll_rn(a); }
@@ -564,7 +577,7 @@ __HDRT_FN float __cosf(float a) { return __nvvm_cos_approx_f(a); }
 __HDRT_FN float __tanf(float a) { return __nvvm_div_approx_f(__nvvm_sin_approx_f(a), __nvvm_cos_approx_f(a)); }
 __HDRT_FN float __log2f(float a) { return __nvvm_lg2_approx_f(a); }
 __HDRT_FN float __logf(float a) { return __nvvm_lg2_approx_f(a) * 0x1.62e43p-1f; }
-__HDRT_FN float __log10f(float a) { return __nvvm_lg2_approx_f(a) * 0x1.344134p-2f; }
+__HDRT_FN float __log10f(float a) { return __nvvm_lg2_approx_f(a) * 0x1.344136p-2f; }
 __HDRT_FN float __exp2f(float a) { return __nvvm_ex2_approx_f(a); }
 __HDRT_FN float __expf(float a) { return __nvvm_ex2_approx_f(a * 0x1.715476p+0f); }
 __HDRT_FN float __exp10f(float a) { return __nvvm_ex2_approx_f(a * 0x1.a934fp+1f); }
@@ -597,24 +610,21 @@ __HDRT_FN double nan(const char *) { return __longlong_as_double(0x7ffffffffffff
 
 /* ---- mathematics without an instruction -------------------------------------------------------------------------- */
 
-/* NAME with the float form NAMEf: declared as in libdevice, and given under C's names and C++'s overload. */
-#define __HDRT_LIBRARY(name, params, args, fparams)                                                                    \
-    extern "C" __HDRT_CONST double __nv_##name params;                                                                 \
-    extern "C" __HDRT_CONST float __nv_##name##f fparams;                                                              \
-    __HDRT_FN double name params { return __nv_##name args; }                                                          \
-    __HDRT_FN float name##f fparams { return __nv_##name##f args; }                                                    \
-    __HDRT_FN float name fparams { return __nv_##name##f args; }
-#define __HDRT_LIBRARY1(name) __HDRT_LIBRARY(name, (double a), (a), (float a))
-#define __HDRT_LIBRARY2(name) __HDRT_LIBRARY(name, (double a, double b), (a, b), (float a, float b))
-#define __HDRT_LIBRARY3(name) __HDRT_LIBRARY(name, (double a, double b, double c), (a, b, c), (float a, float b, float c))
-#define __HDRT_LIBRARY4(name)                                                                                          \
-    __HDRT_LIBRARY(name, (double a, double b, double c, double d), (a, b, c, d), (float a, float b, float c, float d))
-#define __HDRT_LIBRARY_INT(name) __HDRT_LIBRARY(name, (double a, int b), (a, b), (float a, int b))
+/* NAME with the float form NAMEf, under C's names and C++'s overload; the symbols are libdevice's. */
+#define __HDRT_LIBRARY(name, params, fparams)                                                                    \
+    __HDRT_CONST double name params __asm__("__nv_" #name);                                                            \
+    __HDRT_CONST float name##f fparams __asm__("__nv_" #name "f");                                                     \
+    __HDRT_CONST float name fparams __asm__("__nv_" #name "f");
+#define __HDRT_LIBRARY1(name) __HDRT_LIBRARY(name, (double), (float))
+#define __HDRT_LIBRARY2(name) __HDRT_LIBRARY(name, (double, double), (float, float))
+#define __HDRT_LIBRARY3(name) __HDRT_LIBRARY(name, (double, double, double), (float, float, float))
+#define __HDRT_LIBRARY4(name) \
+    __HDRT_LIBRARY(name, (double, double, double, double), (float, float, float, float))
+#define __HDRT_LIBRARY_INT(name) __HDRT_LIBRARY(name, (double, int), (float, int))
 
 #if __HDRT_FAST
 #define __HDRT_FAST1(name)                                                                                             \
-    extern "C" __HDRT_CONST double __nv_##name(double);                                                                \
-    __HDRT_FN double name(double a) { return __nv_##name(a); }                                                         \
+    __HDRT_CONST double name(double) __asm__("__nv_" #name);                                                           \
     __HDRT_FN float name##f(float a) { return __##name##f(a); }                                                        \
     __HDRT_FN float name(float a) { return __##name##f(a); }
 #else
@@ -630,58 +640,41 @@ __HDRT_FAST1(log)
 __HDRT_FAST1(log2)
 __HDRT_FAST1(log10)
 
-extern "C" {
-__HDRT_CONST double __nv_exp2(double);
-__HDRT_CONST double __nv_pow(double, double);
-__HDRT_CONST float __nv_powf(float, float);
-__HDRT_CONST double __nv_powi(double, int);
-__HDRT_CONST float __nv_powif(float, int);
-__device__ void __nv_sincos(double, double *, double *);
-__device__ void __nv_sincosf(float, float *, float *);
-__device__ void __nv_sincospi(double, double *, double *);
-__device__ void __nv_sincospif(float, float *, float *);
-__device__ double __nv_frexp(double, int *);
-__device__ float __nv_frexpf(float, int *);
-__device__ double __nv_remquo(double, double, int *);
-__device__ float __nv_remquof(float, float, int *);
-__HDRT_CONST double __nv_jn(int, double);
-__HDRT_CONST float __nv_jnf(int, float);
-__HDRT_CONST double __nv_yn(int, double);
-__HDRT_CONST float __nv_ynf(int, float);
-__HDRT_CONST int __nv_ilogb(double);
-__HDRT_CONST int __nv_ilogbf(float);
-}
-
-__HDRT_FN double exp2(double a) { return __nv_exp2(a); }
-__HDRT_FN double pow(double a, double b) { return __nv_pow(a, b); }
-__HDRT_FN double pow(double a, int b) { return __nv_powi(a, b); }
+__HDRT_CONST double exp2(double) __asm__("__nv_exp2");
+__HDRT_CONST double pow(double, double) __asm__("__nv_pow");
+__HDRT_CONST double pow(double, int) __asm__("__nv_powi");
+__HDRT_CONST float pow(float, int) __asm__("__nv_powif");
 #if __HDRT_FAST
 __HDRT_FN float powf(float a, float b) { return __powf(a, b); }
 __HDRT_FN void sincosf(float a, float *sine, float *cosine) { __sincosf(a, sine, cosine); }
 #else
-__HDRT_FN float powf(float a, float b) { return __nv_powf(a, b); }
-__HDRT_FN void sincosf(float a, float *sine, float *cosine) { __nv_sincosf(a, sine, cosine); }
+__HDRT_CONST float powf(float, float) __asm__("__nv_powf");
+__device__ void sincosf(float, float *, float *) __asm__("__nv_sincosf");
 #endif
 __HDRT_FN float pow(float a, float b) { return powf(a, b); }
-__HDRT_FN float pow(float a, int b) { return __nv_powif(a, b); }
-__HDRT_FN void sincos(double a, double *sine, double *cosine) { __nv_sincos(a, sine, cosine); }
+__device__ void sincos(double, double *, double *) __asm__("__nv_sincos");
 __HDRT_FN void sincos(float a, float *sine, float *cosine) { sincosf(a, sine, cosine); }
-__HDRT_FN void sincospi(double a, double *sine, double *cosine) { __nv_sincospi(a, sine, cosine); }
-__HDRT_FN void sincospif(float a, float *sine, float *cosine) { __nv_sincospif(a, sine, cosine); }
-__HDRT_FN void sincospi(float a, float *sine, float *cosine) { __nv_sincospif(a, sine, cosine); }
-__HDRT_FN double frexp(double a, int *exponent) { return __nv_frexp(a, exponent); }
-__HDRT_FN float frexpf(float a, int *exponent) { return __nv_frexpf(a, exponent); }
-__HDRT_FN float frexp(float a, int *exponent) { return __nv_frexpf(a, exponent); }
-__HDRT_FN double remquo(double a, double b, int *quotient) { return __nv_remquo(a, b, quotient); }
-__HDRT_FN float remquof(float a, float b, int *quotient) { return __nv_remquof(a, b, quotient); }
-__HDRT_FN float remquo(float a, float b, int *quotient) { return __nv_remquof(a, b, quotient); }
-__HDRT_FN double jn(int order, double a) { return __nv_jn(order, a); }
-__HDRT_FN float jnf(int order, float a) { return __nv_jnf(order, a); }
-__HDRT_FN double yn(int order, double a) { return __nv_yn(order, a); }
-__HDRT_FN float ynf(int order, float a) { return __nv_ynf(order, a); }
-__HDRT_FN int ilogb(double a) { return __nv_ilogb(a); }
-__HDRT_FN int ilogbf(float a) { return __nv_ilogbf(a); }
-__HDRT_FN int ilogb(float a) { return __nv_ilogbf(a); }
+
+/* These write a second result, or read an array. */
+#define __HDRT_LIBRARY_POINTER(name, params, fparams)                                                                  \
+    __device__ double name params __asm__("__nv_" #name);                                                              \
+    __device__ float name##f fparams __asm__("__nv_" #name "f");                                                       \
+    __device__ float name fparams __asm__("__nv_" #name "f");
+
+__HDRT_LIBRARY_POINTER(frexp, (double, int *), (float, int *))
+__HDRT_LIBRARY_POINTER(norm, (int, const double *), (int, const float *))
+__HDRT_LIBRARY_POINTER(rnorm, (int, const double *), (int, const float *))
+__HDRT_LIBRARY_POINTER(remquo, (double, double, int *), (float, float, int *))
+__device__ void sincospi(double, double *, double *) __asm__("__nv_sincospi");
+__device__ void sincospif(float, float *, float *) __asm__("__nv_sincospif");
+__device__ void sincospi(float, float *, float *) __asm__("__nv_sincospif");
+__HDRT_CONST double jn(int, double) __asm__("__nv_jn");
+__HDRT_CONST float jnf(int, float) __asm__("__nv_jnf");
+__HDRT_CONST double yn(int, double) __asm__("__nv_yn");
+__HDRT_CONST float ynf(int, float) __asm__("__nv_ynf");
+__HDRT_CONST int ilogb(double) __asm__("__nv_ilogb");
+__HDRT_CONST int ilogbf(float) __asm__("__nv_ilogbf");
+__HDRT_CONST int ilogb(float) __asm__("__nv_ilogbf");
 
 /* The fraction keeps the sign, also where it is zero; an infinite number has the fraction zero. */
 __HDRT_FN float modff(float a, float *integral)
@@ -740,8 +733,8 @@ __HDRT_LIBRARY1(tgamma)
 __HDRT_LIBRARY1(y0)
 __HDRT_LIBRARY1(y1)
 
-__HDRT_FN double scalbln(double a, long b) { return __nv_scalbn(a, (int)max(-9999l, min(b, 9999l))); }
-__HDRT_FN float scalblnf(float a, long b) { return __nv_scalbnf(a, (int)max(-9999l, min(b, 9999l))); }
+__HDRT_FN double scalbln(double a, long b) { return scalbn(a, (int)max(-9999l, min(b, 9999l))); }
+__HDRT_FN float scalblnf(float a, long b) { return scalbnf(a, (int)max(-9999l, min(b, 9999l))); }
 __HDRT_FN float scalbln(float a, long b) { return scalblnf(a, b); }
 
 __HDRT_FN float __tanhf(float a)
@@ -751,7 +744,7 @@ __HDRT_FN float __tanhf(float a)
     asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(a));
     return result;
 #else
-    return __nv_tanhf(a);
+    return tanhf(a);
 #endif
 }
 
@@ -853,139 +846,94 @@ __HDRT_REDUX(__reduce_xor_sync, xor, unsigned int)
 
 /* ---- loads and stores with a cache hint -------------------------------------------------------------------------- */
 
-/* Read-only for the kernel's whole life, by clang's builtins, which keep the address arithmetic in the instruction. */
-#define __HDRT_LDG(type, builtin, core) \
-    __HDRT_FN type __ldg(const type *p) { return (type)__nvvm_ldg_##builtin((const core *)p); }
-#define __HDRT_LDG_VECTOR(type, builtin, element, count)                                                               \
-    __HDRT_FN type __ldg(const type *p)                                                                                \
+/*
+ * A load or store moves the bits of any type of 1, 2, 4, 8 or 16 bytes that is aligned to its size: CUDA's list of types
+ * and no need for a function for each.
+ */
+template <int size> struct __hdrt_bits;
+template <> struct __hdrt_bits<1> { typedef unsigned char type; };
+template <> struct __hdrt_bits<2> { typedef unsigned short type; };
+template <> struct __hdrt_bits<4> { typedef unsigned int type; };
+template <> struct __hdrt_bits<8> { typedef unsigned long long type; };
+template <> struct __hdrt_bits<16> { typedef ulonglong2 type; };
+
+#define __HDRT_LOAD(name, core)                                                                                        \
+    template <class T> __HDRT_FN T name(const T *p)                                                                    \
     {                                                                                                                  \
-        typedef element core __attribute__((ext_vector_type(count)));                                                  \
-        return __builtin_bit_cast(type, __nvvm_ldg_##builtin((const core *)p));                                        \
+        static_assert(alignof(T) == sizeof(T), #name " takes scalars and vectors of two or four");                     \
+        return __builtin_bit_cast(T, core((const typename __hdrt_bits<sizeof(T)>::type *)p));                          \
     }
 
-__HDRT_LDG(char, c, char)
-__HDRT_LDG(signed char, c, char)
-__HDRT_LDG(unsigned char, uc, unsigned char)
-__HDRT_LDG(short, s, short)
-__HDRT_LDG(unsigned short, us, unsigned short)
-__HDRT_LDG(int, i, int)
-__HDRT_LDG(unsigned int, ui, unsigned int)
-__HDRT_LDG(long, l, long)
-__HDRT_LDG(unsigned long, ul, unsigned long)
-__HDRT_LDG(long long, ll, long long)
-__HDRT_LDG(unsigned long long, ull, unsigned long long)
-__HDRT_LDG(float, f, float)
-__HDRT_LDG(double, d, double)
-__HDRT_LDG_VECTOR(char2, c2, char, 2)
-__HDRT_LDG_VECTOR(char4, c4, char, 4)
-__HDRT_LDG_VECTOR(uchar2, uc2, unsigned char, 2)
-__HDRT_LDG_VECTOR(uchar4, uc4, unsigned char, 4)
-__HDRT_LDG_VECTOR(short2, s2, short, 2)
-__HDRT_LDG_VECTOR(short4, s4, short, 4)
-__HDRT_LDG_VECTOR(ushort2, us2, unsigned short, 2)
-__HDRT_LDG_VECTOR(ushort4, us4, unsigned short, 4)
-__HDRT_LDG_VECTOR(int2, i2, int, 2)
-__HDRT_LDG_VECTOR(int4, i4, int, 4)
-__HDRT_LDG_VECTOR(uint2, ui2, unsigned int, 2)
-__HDRT_LDG_VECTOR(uint4, ui4, unsigned int, 4)
-__HDRT_LDG_VECTOR(longlong2, ll2, long long, 2)
-__HDRT_LDG_VECTOR(ulonglong2, ull2, unsigned long long, 2)
-__HDRT_LDG_VECTOR(float2, f2, float, 2)
-__HDRT_LDG_VECTOR(float4, f4, float, 4)
-__HDRT_LDG_VECTOR(double2, d2, double, 2)
+/* Read-only for the kernel's whole life, by clang's builtins, which keep the address arithmetic in the instruction. */
+__HDRT_FN unsigned char __hdrt_ldg(const unsigned char *p) { return __nvvm_ldg_uc(p); }
+__HDRT_FN unsigned short __hdrt_ldg(const unsigned short *p) { return __nvvm_ldg_us(p); }
+__HDRT_FN unsigned int __hdrt_ldg(const unsigned int *p) { return __nvvm_ldg_ui(p); }
+__HDRT_FN unsigned long long __hdrt_ldg(const unsigned long long *p) { return __nvvm_ldg_ull(p); }
+__HDRT_FN ulonglong2 __hdrt_ldg(const ulonglong2 *p)
+{
+    typedef unsigned long long pair __attribute__((ext_vector_type(2)));
+    return __builtin_bit_cast(ulonglong2, __nvvm_ldg_ull2((const pair *)p));
+}
+__HDRT_LOAD(__ldg, __hdrt_ldg)
 
-/* The other hints have no builtin. REGISTER is what holds the value in inline PTX: there is none of 8 bits. */
-#define __HDRT_HINT_LOAD(function, hint, type, ptx, letter, register_type)                                    \
-    __HDRT_FN type function(const type *p)                                                                             \
+/* The other hints have no builtin. A byte travels in a register of 32 bits: there is none of 8. */
+#define __HDRT_HINT_LOAD1(core, hint, type, bits, letter, register_type)                                               \
+    __HDRT_FN type core(const type *p)                                                                                 \
     {                                                                                                                  \
         register_type v;                                                                                               \
-        asm volatile("ld.global." hint "." ptx " %0, [%1];" : "=" letter(v) : "l"(p) : "memory");                         \
+        asm volatile("ld.global." hint "." bits " %0, [%1];" : "=" letter(v) : "l"(p) : "memory");                     \
         return (type)v;                                                                                                \
     }
-#define __HDRT_HINT_LOAD2(function, hint, type, ptx, letter, register_type)                                   \
-    __HDRT_FN type function(const type *p)                                                                             \
+#define __HDRT_HINT_LOAD(name, hint)                                                                                   \
+    __HDRT_HINT_LOAD1(__hdrt##name, hint, unsigned char, "u8", "r", unsigned int)                                      \
+    __HDRT_HINT_LOAD1(__hdrt##name, hint, unsigned short, "u16", "h", unsigned short)                                  \
+    __HDRT_HINT_LOAD1(__hdrt##name, hint, unsigned int, "u32", "r", unsigned int)                                      \
+    __HDRT_HINT_LOAD1(__hdrt##name, hint, unsigned long long, "u64", "l", unsigned long long)                          \
+    __HDRT_FN ulonglong2 __hdrt##name(const ulonglong2 *p)                                                             \
     {                                                                                                                  \
-        register_type x, y;                                                                                            \
-        asm volatile("ld.global." hint ".v2." ptx " {%0, %1}, [%2];" : "=" letter(x), "=" letter(y) : "l"(p) : "memory"); \
-        type v;                                                                                                        \
-        v.x = x;                                                                                                       \
-        v.y = y;                                                                                                       \
+        ulonglong2 v;                                                                                                  \
+        asm volatile("ld.global." hint ".v2.u64 {%0, %1}, [%2];" : "=l"(v.x), "=l"(v.y) : "l"(p) : "memory");          \
         return v;                                                                                                      \
-    }
-#define __HDRT_HINT_LOAD4(function, hint, type, ptx, letter, register_type)                                   \
-    __HDRT_FN type function(const type *p)                                                                             \
-    {                                                                                                                  \
-        register_type x, y, z, w;                                                                                      \
-        asm volatile("ld.global." hint ".v4." ptx " {%0, %1, %2, %3}, [%4];"                                           \
-                     : "=" letter(x), "=" letter(y), "=" letter(z), "=" letter(w)                                      \
-                     : "l"(p) : "memory");                                                                                \
-        type v;                                                                                                        \
-        v.x = x;                                                                                                       \
-        v.y = y;                                                                                                       \
-        v.z = z;                                                                                                       \
-        v.w = w;                                                                                                       \
-        return v;                                                                                                      \
-    }
-#define __HDRT_HINT_STORE(function, hint, type, ptx, letter, register_type)                                   \
-    __HDRT_FN void function(type *p, type v)                                                                           \
-    {                                                                                                                  \
-        asm volatile("st.global." hint "." ptx " [%0], %1;" ::"l"(p), letter((register_type)v) : "memory");            \
-    }
-#define __HDRT_HINT_STORE2(function, hint, type, ptx, letter, register_type)                                  \
-    __HDRT_FN void function(type *p, type v)                                                                           \
-    {                                                                                                                  \
-        asm volatile("st.global." hint ".v2." ptx " [%0], {%1, %2};" ::"l"(p), letter((register_type)v.x),             \
-                     letter((register_type)v.y) : "memory");                                                           \
-    }
-#define __HDRT_HINT_STORE4(function, hint, type, ptx, letter, register_type)                                  \
-    __HDRT_FN void function(type *p, type v)                                                                           \
-    {                                                                                                                  \
-        asm volatile("st.global." hint ".v4." ptx " [%0], {%1, %2, %3, %4};" ::"l"(p), letter((register_type)v.x),     \
-                     letter((register_type)v.y), letter((register_type)v.z), letter((register_type)v.w) : "memory");   \
-    }
-#define __HDRT_HINT(kind, function, hint)                                                                     \
-    kind(function, hint, char, "s8", "r", int)                                                                \
-    kind(function, hint, signed char, "s8", "r", int)                                                         \
-    kind(function, hint, unsigned char, "u8", "r", unsigned int)                                              \
-    kind(function, hint, short, "s16", "h", short)                                                            \
-    kind(function, hint, unsigned short, "u16", "h", unsigned short)                                          \
-    kind(function, hint, int, "s32", "r", int)                                                                \
-    kind(function, hint, unsigned int, "u32", "r", unsigned int)                                              \
-    kind(function, hint, long, "s64", "l", long)                                                              \
-    kind(function, hint, unsigned long, "u64", "l", unsigned long)                                            \
-    kind(function, hint, long long, "s64", "l", long long)                                                    \
-    kind(function, hint, unsigned long long, "u64", "l", unsigned long long)                                  \
-    kind(function, hint, float, "f32", "f", float)                                                            \
-    kind(function, hint, double, "f64", "d", double)                                                          \
-    kind##2(function, hint, char2, "s8", "r", int)                                                            \
-    kind##2(function, hint, uchar2, "u8", "r", unsigned int)                                                  \
-    kind##2(function, hint, short2, "s16", "h", short)                                                        \
-    kind##2(function, hint, ushort2, "u16", "h", unsigned short)                                              \
-    kind##2(function, hint, int2, "s32", "r", int)                                                            \
-    kind##2(function, hint, uint2, "u32", "r", unsigned int)                                                  \
-    kind##2(function, hint, longlong2, "s64", "l", long long)                                                 \
-    kind##2(function, hint, ulonglong2, "u64", "l", unsigned long long)                                       \
-    kind##2(function, hint, float2, "f32", "f", float)                                                        \
-    kind##2(function, hint, double2, "f64", "d", double)                                                      \
-    kind##4(function, hint, char4, "s8", "r", int)                                                            \
-    kind##4(function, hint, uchar4, "u8", "r", unsigned int)                                                  \
-    kind##4(function, hint, short4, "s16", "h", short)                                                        \
-    kind##4(function, hint, ushort4, "u16", "h", unsigned short)                                              \
-    kind##4(function, hint, int4, "s32", "r", int)                                                            \
-    kind##4(function, hint, uint4, "u32", "r", unsigned int)                                                  \
-    kind##4(function, hint, float4, "f32", "f", float)
+    }                                                                                                                  \
+    __HDRT_LOAD(name, __hdrt##name)
 
-__HDRT_HINT(__HDRT_HINT_LOAD, __ldca, "ca")
-__HDRT_HINT(__HDRT_HINT_LOAD, __ldcg, "cg")
-__HDRT_HINT(__HDRT_HINT_LOAD, __ldcs, "cs")
-__HDRT_HINT(__HDRT_HINT_LOAD, __ldlu, "lu")
-__HDRT_HINT(__HDRT_HINT_LOAD, __ldcv, "cv")
-__HDRT_HINT(__HDRT_HINT_STORE, __stwb, "wb")
-__HDRT_HINT(__HDRT_HINT_STORE, __stcg, "cg")
-__HDRT_HINT(__HDRT_HINT_STORE, __stcs, "cs")
-__HDRT_HINT(__HDRT_HINT_STORE, __stwt, "wt")
+#define __HDRT_HINT_STORE1(core, hint, type, bits, letter, register_type)                                              \
+    __HDRT_FN void core(type *p, type v)                                                                               \
+    {                                                                                                                  \
+        asm volatile("st.global." hint "." bits " [%0], %1;" ::"l"(p), letter((register_type)v) : "memory");           \
+    }
+#define __HDRT_HINT_STORE(name, hint)                                                                                  \
+    __HDRT_HINT_STORE1(__hdrt##name, hint, unsigned char, "u8", "r", unsigned int)                                     \
+    __HDRT_HINT_STORE1(__hdrt##name, hint, unsigned short, "u16", "h", unsigned short)                                 \
+    __HDRT_HINT_STORE1(__hdrt##name, hint, unsigned int, "u32", "r", unsigned int)                                     \
+    __HDRT_HINT_STORE1(__hdrt##name, hint, unsigned long long, "u64", "l", unsigned long long)                         \
+    __HDRT_FN void __hdrt##name(ulonglong2 *p, ulonglong2 v)                                                           \
+    {                                                                                                                  \
+        asm volatile("st.global." hint ".v2.u64 [%0], {%1, %2};" ::"l"(p), "l"(v.x), "l"(v.y) : "memory");             \
+    }                                                                                                                  \
+    template <class T> __HDRT_FN void name(T *p, typename __hdrt_same<T>::type v)                                      \
+    {                                                                                                                  \
+        typedef typename __hdrt_bits<sizeof(T)>::type core;                                                            \
+        static_assert(alignof(T) == sizeof(T), #name " takes scalars and vectors of two or four");                     \
+        __hdrt##name((core *)p, __builtin_bit_cast(core, v));                                                          \
+    }
+
+/* The pointer alone decides the type: what is stored converts to it. */
+template <class T> struct __hdrt_same { typedef T type; };
+
+__HDRT_HINT_LOAD(__ldca, "ca")
+__HDRT_HINT_LOAD(__ldcg, "cg")
+__HDRT_HINT_LOAD(__ldcs, "cs")
+__HDRT_HINT_LOAD(__ldlu, "lu")
+__HDRT_HINT_LOAD(__ldcv, "cv")
+__HDRT_HINT_STORE(__stwb, "wb")
+__HDRT_HINT_STORE(__stcg, "cg")
+__HDRT_HINT_STORE(__stcs, "cs")
+__HDRT_HINT_STORE(__stwt, "wt")
 
 /* ---- packed halfwords and bytes ---------------------------------------------------------------------------------- */
+
+__HDRT_FN int __hdrt_clip(int v, int low, int high) { return v < low ? low : v > high ? high : v; }
 
 /*
  * Two halfwords or four bytes in a word, lane by lane: BITS wide, TYPE how a lane's value reads, EXPRESSION the result
@@ -1026,25 +974,25 @@ __HDRT_HINT(__HDRT_HINT_STORE, __stwt, "wt")
 #define __HDRT_PACKED(width, bits, s, u, low, high)                                                                    \
     __HDRT_LANES(__vadd##width, bits, u, x + y)                                                                        \
     __HDRT_LANES(__vsub##width, bits, u, x - y)                                                                        \
-    __HDRT_LANES(__vaddss##width, bits, s, max(low, min(high, x + y)))                                                 \
-    __HDRT_LANES(__vsubss##width, bits, s, max(low, min(high, x - y)))                                                 \
-    __HDRT_LANES(__vaddus##width, bits, u, min(high - low, x + y))                                                     \
-    __HDRT_LANES(__vsubus##width, bits, u, max(0, x - y))                                                              \
+    __HDRT_LANES(__vaddss##width, bits, s, __hdrt_clip(x + y, low, high))                                                 \
+    __HDRT_LANES(__vsubss##width, bits, s, __hdrt_clip(x - y, low, high))                                                 \
+    __HDRT_LANES(__vaddus##width, bits, u, x + y > high - low ? high - low : x + y)                                                     \
+    __HDRT_LANES(__vsubus##width, bits, u, x > y ? x - y : 0)                                                              \
     __HDRT_LANES(__vavgs##width, bits, s, (x + y + (x + y >= 0)) >> 1)                                                 \
     __HDRT_LANES(__vavgu##width, bits, u, (x + y + 1) >> 1)                                                            \
     __HDRT_LANES(__vhaddu##width, bits, u, (x + y) >> 1)                                                               \
-    __HDRT_LANES(__vmaxs##width, bits, s, max(x, y))                                                                   \
-    __HDRT_LANES(__vmaxu##width, bits, u, max(x, y))                                                                   \
-    __HDRT_LANES(__vmins##width, bits, s, min(x, y))                                                                   \
-    __HDRT_LANES(__vminu##width, bits, u, min(x, y))                                                                   \
-    __HDRT_LANES(__vabsdiffs##width, bits, s, abs(x - y))                                                              \
-    __HDRT_LANES(__vabsdiffu##width, bits, u, abs(x - y))                                                              \
+    __HDRT_LANES(__vmaxs##width, bits, s, x > y ? x : y)                                                                   \
+    __HDRT_LANES(__vmaxu##width, bits, u, x > y ? x : y)                                                                   \
+    __HDRT_LANES(__vmins##width, bits, s, x < y ? x : y)                                                                   \
+    __HDRT_LANES(__vminu##width, bits, u, x < y ? x : y)                                                                   \
+    __HDRT_LANES(__vabsdiffs##width, bits, s, x > y ? x - y : y - x)                                                              \
+    __HDRT_LANES(__vabsdiffu##width, bits, u, x > y ? x - y : y - x)                                                              \
     __HDRT_LANES_SUM(__vsads##width, bits, s)                                                                          \
     __HDRT_LANES_SUM(__vsadu##width, bits, u)                                                                          \
-    __HDRT_LANES1(__vabs##width, bits, s, abs(x))                                                                      \
-    __HDRT_LANES1(__vabsss##width, bits, s, min(high, abs(x)))                                                         \
+    __HDRT_LANES1(__vabs##width, bits, s, x < 0 ? -x : x)                                                                      \
+    __HDRT_LANES1(__vabsss##width, bits, s, __hdrt_clip(x < 0 ? -x : x, low, high))                                                         \
     __HDRT_LANES1(__vneg##width, bits, s, -x)                                                                          \
-    __HDRT_LANES1(__vnegss##width, bits, s, min(high, -x))                                                             \
+    __HDRT_LANES1(__vnegss##width, bits, s, __hdrt_clip(-x, low, high))                                                             \
     __HDRT_PACKED_COMPARE(width, bits, u, eq, ==)                                                                      \
     __HDRT_PACKED_COMPARE(width, bits, u, ne, !=)                                                                      \
     __HDRT_PACKED_COMPARE(width, bits, s, ges, >=)                                                                     \
