@@ -162,7 +162,8 @@ static size_t first_nonzero(const unsigned char *bytes, size_t begin, size_t end
     return begin;
 }
 
-hdrt_status hdrt__options_read(const char *name, const void *given, void *known, size_t known_size, size_t reserved_offset)
+hdrt_status hdrt__options_read(const char *name, const void *given, void *known, size_t known_size,
+                               size_t reserved_offset)
 {
     memset(known, 0, known_size);
     memcpy(known, &known_size, sizeof known_size);
@@ -173,12 +174,14 @@ hdrt_status hdrt__options_read(const char *name, const void *given, void *known,
     memcpy(&size, given, sizeof size);
     if (size < reserved_offset || size > known_size + PLAUSIBLE_GROWTH)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
-                          "%s: its size is %zu, expected %zu: initialise it with the ..._INIT macro", name, size, known_size);
+                          "%s: its size is %zu, expected %zu: initialise it with the ..._INIT macro", name, size,
+                          known_size);
     size_t end = size < known_size ? size : known_size;
     size_t bad = first_nonzero(given, reserved_offset, end);
     if (bad < end)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
-                          "%s: the reserved byte at offset %zu is not zero: initialise it with the ..._INIT macro", name, bad);
+                          "%s: the reserved byte at offset %zu is not zero: initialise it with the ..._INIT macro",
+                          name, bad);
     bad = first_nonzero(given, end, size);
     if (bad < size)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
@@ -196,7 +199,8 @@ hdrt_status hdrt__info_write(const char *name, void *given, const void *full, si
     memcpy(&size, given, sizeof size);
     if (size <= sizeof size || size > full_size + PLAUSIBLE_GROWTH)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
-                          "%s: its size is %zu, expected %zu: initialise it with the ..._INIT macro", name, size, full_size);
+                          "%s: its size is %zu, expected %zu: initialise it with the ..._INIT macro", name, size,
+                          full_size);
     unsigned char *bytes = given;
     size_t end = size < full_size ? size : full_size;
     memcpy(bytes + sizeof size, (const unsigned char *)full + sizeof size, end - sizeof size);

@@ -29,7 +29,8 @@ hdrt_status hdrt__fail_memory(size_t bytes, const char *what);
  * (known_size bytes, filled with the defaults: zeros and its size) and refuses unknown non-zero tails, too small
  * sizes, and non-zero bytes in [reserved_offset, known_size). `name` is the struct's name for messages.
  */
-hdrt_status hdrt__options_read(const char *name, const void *given, void *known, size_t known_size, size_t reserved_offset);
+hdrt_status hdrt__options_read(const char *name, const void *given, void *known, size_t known_size,
+                               size_t reserved_offset);
 
 /* Checks an out struct's size member for ..._get_info functions: at least minimum, returns the bytes to fill. */
 hdrt_status hdrt__info_write(const char *name, void *given, const void *full, size_t full_size);

@@ -20,7 +20,7 @@ typedef struct hdrt__companions {
     char *recorder;   /* libhdrt-record.so */
     char *prelude;    /* the folder of hdrt_device.h */
     const char *rule; /* which rule found them, NULL if none did. Static. */
-    char *searched;   /* the folders looked into, for messages: "option '/a', beside libhdrt '/b/c'" */
+    char *searched;   /* the folders looked into, for messages: "HDRT_LIBEXEC '/a'" */
 } hdrt__companions;
 
 /*

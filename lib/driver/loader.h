@@ -34,7 +34,7 @@ hdrt_status hdrt__driver_choose(hdrt_driver_kind asked, hdrt_driver_kind *out_ki
  * Load and initialise (cuInit) a driver, or return the one that was loaded before from the same file. Thread-safe.
  *
  * \param kind  HDRT_DRIVER_CUDA or HDRT_DRIVER_SOFT
- * \param path  this file and no other; NULL: NVIDIA's by its name from the loader, then the WSL folder. Needed for SOFT.
+ * \param path  this file and no other; NULL: NVIDIA's by its name from the loader, then the WSL folder (not for SOFT)
  * \return as hdrt_runtime_create, and HDRT_ERROR_FORKED where a parent process had initialised NVIDIA's driver.
  */
 hdrt_status hdrt__driver_load(hdrt_driver_kind kind, const char *path, hdrt__driver **out_driver);

@@ -9,6 +9,8 @@
 #ifndef HDRT_DRIVER_SCOPE_H
 #define HDRT_DRIVER_SCOPE_H
 
+#include <stdbool.h>
+
 #include "driver/call.h"
 
 typedef struct hdrt__scope {

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#include "driver/thread.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+
+hdrt_status hdrt__thread_start(pthread_t *out_thread, const char *name, void *(*function)(void *), void *argument)
+{
+    /* A thread inherits the mask of the one that starts it: no moment in which it could take a signal. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(out_thread, NULL, function, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        return hdrt__fail(HDRT_ERROR_OUT_OF_MEMORY, "cannot start the thread '%s': %s", name, strerror(error));
+
+    char label[16];
+    snprintf(label, sizeof label, "%s", name);
+    pthread_setname_np(*out_thread, label); /* only for debuggers */
+    return HDRT_OK;
+}
