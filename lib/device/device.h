@@ -10,8 +10,9 @@
  * After that hdrt__device_enter fails and no driver call is made; a call that was on its way gives back the caller's
  * context and no more.
  *
- * Locks, in the order in which they may be taken: a queue's commit lock; queues_lock; events_lock, a timeline's lock.
- * None of the latter is held over a driver call.
+ * Locks, in the order in which they may be taken: device->lock; a queue's commit lock; queues_lock; runtime->lock;
+ * then the leaves: events_lock, recent_lock, a timeline's, the callbacks'. From queues_lock on none is held over a
+ * driver call.
  */
 #ifndef HDRT_DEVICE_DEVICE_H
 #define HDRT_DEVICE_DEVICE_H
@@ -23,11 +24,11 @@
 
 #include "device/deferred.h"
 #include "device/runtime.h"
-#include "driver/cuda_table.h"
+#include "driver/call.h"
 #include "driver/scope.h"
 
 struct hdrt__callbacks;
-struct hdrt__memory;
+struct hdrt__host_channel;
 
 typedef enum hdrt__device_state {
     HDRT__DEVICE_OPEN,
@@ -50,6 +51,7 @@ typedef struct hdrt__device_queue {
     char *name;
     bool exclusive;
     _Atomic uint64_t last_launch; /* position of the last launch, 0: none */
+    struct hdrt__host_channel *_Atomic channel; /* for host calls; made on the first one */
     void (*hold)(struct hdrt__device_queue *queue); /* counts only: called under queues_lock */
     pthread_mutex_t recent_lock; /* a leaf: guards recent */
     uint64_t recent_count;
@@ -86,11 +88,11 @@ struct hdrt_device {
     uint32_t event_count, event_capacity;
 
     hdrt__reaper *reaper;
-    struct hdrt__callbacks *callbacks; /* made on the first host call, under lock */
-    struct hdrt__memory *memory;       /* pools; made with the device by the memory folder */
-    pthread_mutex_t lock;              /* guards attachments' creation, callbacks, default_queue */
-    hdrt_queue *default_queue;         /* holds no reference to the device */
-    hdrt__attachment jit;
+    pthread_mutex_t lock; /* guards attachments' creation and the four below; held over driver calls, taken first */
+    struct hdrt__callbacks *callbacks; /* made on the first host call */
+    hdrt_queue *default_queue;         /* made on first use; has no hold of the device while it is here */
+    void (*default_queue_end)(hdrt_queue *queue); /* at the device's end: the queue has a hold again, destroy it */
+    hdrt__attachment memory, jit;
 };
 
 void hdrt__device_hold(hdrt_device *device);
@@ -107,12 +109,12 @@ hdrt_status hdrt__device_enter(hdrt_device *device, hdrt__scope *scope);
 void hdrt__device_leave(hdrt_device *device, hdrt__scope *scope);
 
 /*
- * The status of a driver call's result. HDRT_OK for success. Otherwise keeps a message for the thread: the words of
- * `format` (what was attempted on what), the call, the code's name, number and text; a code of the lost set loses the
- * device. Call it with no lock but commit locks held.
+ * The status of a driver call. HDRT_OK for success. Otherwise keeps a message for the thread: the words of `format`
+ * (what was attempted on what), the call, the code's name, number and text; a code of the lost set loses the device,
+ * and the message is then the lost device's. Call it with no lock but commit locks held.
  */
-hdrt_status hdrt__device_check(hdrt_device *device, hdcu_result result, const char *call, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+hdrt_status hdrt__device_check(hdrt_device *device, hdrt__call call, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static inline bool hdrt__device_is_lost(const hdrt_device *device)
 {
@@ -122,9 +124,15 @@ static inline bool hdrt__device_is_lost(const hdrt_device *device)
 /* Keep the lost device's message for the thread. \return HDRT_ERROR_DEVICE_LOST. */
 hdrt_status hdrt__device_lost_status(const hdrt_device *device);
 
-/* CUevents without timing, made on demand and kept. Inside the device's scope. \return HDRT_OK or the call's status. */
-hdcu_result hdrt__device_event_take(hdrt_device *device, hdcu_event *out_event);
-/* Give one back; no wait or query will name its record any more. Makes no driver call unless there is no memory. */
+/* Make the device lost by this call's result, unless it is already. `what`: what was attempted. */
+void hdrt__device_lose(hdrt_device *device, hdrt__call call, const char *what);
+
+/* Take over a fault of the same GPU that was seen through another hdrt_device. */
+void hdrt__device_share_fault(hdrt_device *device);
+
+/* CUevents without timing, made on demand and kept. Inside the device's scope. */
+hdrt__call hdrt__device_event_take(hdrt_device *device, hdcu_event *out_event);
+/* Give one back; no wait or query will name its record any more. Inside the device's scope, or it is lost. */
 void hdrt__device_event_give(hdrt_device *device, hdcu_event event);
 
 /* Enter a queue in the device's list, or take it out. */

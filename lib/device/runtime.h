@@ -14,8 +14,8 @@
 
 #include "device/timeline.h"
 
+struct hdrt__companions;
 struct hdrt__driver;
-struct hdrt__memory_registry;
 
 /*
  * State that another folder keeps with a runtime or device, made on first use by hdrt__attachment_get. `destroy` runs
@@ -34,6 +34,12 @@ void *hdrt__attachment_get(hdrt__attachment *attachment, pthread_mutex_t *lock, 
                            void *argument, void (*destroy)(void *state));
 void hdrt__attachment_end(hdrt__attachment *attachment);
 
+/* That the process lost a GPU; set once. */
+typedef struct hdrt__device_fault {
+    atomic_bool lost;
+    hdrt__failure *failure; /* set before lost */
+} hdrt__device_fault;
+
 struct hdrt_runtime {
     atomic_uint references; /* the caller's, each device's, each host timeline's */
     uint64_t fork_generation;
@@ -44,11 +50,11 @@ struct hdrt_runtime {
     char *cache_dir_option, *nvrtc_option, *clang_option;
     uint32_t compile_workers;
     struct hdrt__companions *companions;
+    hdrt_device_info *infos; /* by device index */
     hdrt__timeline_table *timelines;
-    struct hdrt__memory_registry *registry; /* made by the memory folder */
-    pthread_mutex_t lock;                   /* guards attachments' creation and lost[] */
-    hdrt__failure **lost;                   /* by device index: the fault that ended the process's use of it, else NULL */
-    hdrt__attachment jit;
+    hdrt__device_fault *faults; /* by device index: what ended the process's use of it */
+    pthread_mutex_t lock;       /* guards attachments' creation and the making of faults */
+    hdrt__attachment memory, jit;
 };
 
 void hdrt__runtime_hold(hdrt_runtime *runtime);

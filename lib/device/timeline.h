@@ -141,7 +141,8 @@ void hdrt__timeline_reopen(hdrt__timeline *timeline, uint64_t last);
  *     timeline of this runtime), or what progress returned.
  */
 hdrt_status hdrt__event_look(hdrt_runtime *runtime, hdrt_event event, bool progress, hdrt__failure **out_failure);
-/* Wait up to `deadline` (hdrt__deadline); HDRT_TIMEOUT past it. Otherwise as hdrt__event_look. */
+/* Wait up to `deadline` (hdrt__deadline); HDRT_TIMEOUT past it, HDRT_ERROR_CYCLE in a host function that the event
+ * comes after. Otherwise as hdrt__event_look. */
 hdrt_status hdrt__event_wait_until(hdrt_runtime *runtime, hdrt_event event, uint64_t deadline,
                                    hdrt__failure **out_failure);
 /*

@@ -20,8 +20,8 @@ typedef struct hdrt__uses {
 hdrt_status hdrt__uses_add(hdrt__uses *uses, hdrt_runtime *runtime, hdrt_event event);
 /* Whether all are over (failed counts as over); asks the driver where that is not known, and forgets those that are. */
 bool hdrt__uses_over(hdrt__uses *uses, hdrt_runtime *runtime);
-/* Wait on the host until all are over. */
-void hdrt__uses_wait(hdrt__uses *uses, hdrt_runtime *runtime);
+/* Wait on the host until all are over. \return HDRT_OK, or why the driver could not be asked. */
+hdrt_status hdrt__uses_wait(hdrt__uses *uses, hdrt_runtime *runtime);
 /* Hand the events over to an empty set. */
 void hdrt__uses_move(hdrt__uses *from, hdrt__uses *to);
 void hdrt__uses_free(hdrt__uses *uses);

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: MIT */
+#include "device/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/status.h"
+#include "device/callbacks.h"
+#include "device/runtime.h"
+
+/* ---- the table ------------------------------------------------------------------------------------------------- */
+
+static void list_init(hdrt__timeline_list *list)
+{
+    list->first = NULL;
+    list->last = &list->first;
+    list->count = 0;
+}
+
+static void list_append(hdrt__timeline_list *list, hdrt__timeline *slot)
+{
+    slot->next_free = NULL;
+    *list->last = slot;
+    list->last = &slot->next_free;
+    list->count++;
+}
+
+/* Take out the first slot that nobody pins, and close it to new pins by moving it to its next generation. */
+static hdrt__timeline *list_take(hdrt__timeline_list *list)
+{
+    for (hdrt__timeline **link = &list->first; *link; link = &(*link)->next_free) {
+        hdrt__timeline *slot = *link;
+        pthread_mutex_lock(&slot->lock);
+        bool usable = slot->pins == 0;
+        if (usable) {
+            slot->state = HDRT__TIMELINE_FREE;
+            atomic_fetch_add(&slot->generation, 1);
+        }
+        pthread_mutex_unlock(&slot->lock);
+        if (usable) {
+            *link = slot->next_free;
+            if (list->last == &slot->next_free) {
+                list->last = link;
+            }
+            list->count--;
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+hdrt_status hdrt__timeline_table_create(hdrt_runtime *runtime, hdrt__timeline_table **out_table)
+{
+    (void)runtime;
+    hdrt__timeline_table *table = calloc(1, sizeof *table);
+    if (!table) {
+        return hdrt__fail_memory(sizeof *table, "the table of timelines");
+    }
+    pthread_mutex_init(&table->lock, NULL);
+    list_init(&table->free);
+    list_init(&table->remembered);
+    *out_table = table;
+    return HDRT_OK;
+}
+
+static void forget_failures(hdrt__timeline *slot)
+{
+    for (uint32_t i = 0; i < slot->range_count; i++) {
+        hdrt__failure_drop(slot->ranges[i].failure);
+    }
+    if (slot->ranges != slot->range_inline) {
+        free(slot->ranges);
+    }
+    hdrt__failure_drop(slot->open_failure);
+    slot->ranges = slot->range_inline;
+    slot->range_count = 0;
+    slot->range_capacity = HDRT__RANGES_INLINE;
+    slot->open = false;
+    slot->open_first = 0;
+    slot->open_failure = NULL;
+    atomic_store(&slot->failures, 0);
+}
+
+void hdrt__timeline_table_destroy(hdrt__timeline_table *table)
+{
+    if (!table) {
+        return;
+    }
+    for (uint32_t i = 0; i < table->chunk_count; i++) {
+        hdrt__timeline *chunk = atomic_load(&table->chunks[i]);
+        for (uint32_t j = 0; j < HDRT__TIMELINE_CHUNK; j++) {
+            forget_failures(&chunk[j]);
+            pthread_cond_destroy(&chunk[j].changed);
+            pthread_mutex_destroy(&chunk[j].lock);
+        }
+        free(chunk);
+    }
+    pthread_mutex_destroy(&table->lock);
+    free(table);
+}
+
+/* Under the table's lock. */
+static hdrt_status add_chunk(hdrt_runtime *runtime, hdrt__timeline_table *table)
+{
+    if (table->chunk_count == HDRT__TIMELINE_CHUNKS) {
+        return hdrt__fail(HDRT_ERROR_OUT_OF_MEMORY, "a runtime has at most %u queues and timelines at once; destroy some",
+                          HDRT__TIMELINE_CHUNK * HDRT__TIMELINE_CHUNKS);
+    }
+    hdrt__timeline *chunk = calloc(HDRT__TIMELINE_CHUNK, sizeof *chunk);
+    if (!chunk) {
+        return hdrt__fail_memory(HDRT__TIMELINE_CHUNK * sizeof *chunk, "timelines");
+    }
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    for (uint32_t i = 0; i < HDRT__TIMELINE_CHUNK; i++) {
+        hdrt__timeline *slot = &chunk[i];
+        slot->runtime = runtime;
+        slot->index = table->chunk_count * HDRT__TIMELINE_CHUNK + i;
+        slot->ranges = slot->range_inline;
+        slot->range_capacity = HDRT__RANGES_INLINE;
+        pthread_mutex_init(&slot->lock, NULL);
+        pthread_cond_init(&slot->changed, &monotonic);
+        list_append(&table->free, slot);
+    }
+    pthread_condattr_destroy(&monotonic);
+    atomic_store_explicit(&table->chunks[table->chunk_count], chunk, memory_order_release);
+    table->chunk_count++;
+    return HDRT_OK;
+}
+
+hdrt_status hdrt__timeline_acquire(hdrt_runtime *runtime, const hdrt__timeline_source *source, void *owner,
+                                   hdrt__timeline **out_timeline)
+{
+    hdrt__timeline_table *table = runtime->timelines;
+    hdrt_status status = HDRT_OK;
+    hdrt__timeline *slot = NULL;
+    pthread_mutex_lock(&table->lock);
+    if (table->remembered.count > HDRT__TIMELINES_REMEMBERED) {
+        slot = list_take(&table->remembered);
+    }
+    if (!slot) {
+        slot = list_take(&table->free);
+    }
+    if (!slot) {
+        status = add_chunk(runtime, table);
+        slot = status == HDRT_OK ? list_take(&table->free) : list_take(&table->remembered);
+    }
+    pthread_mutex_unlock(&table->lock);
+    if (!slot) {
+        return status;
+    }
+    pthread_mutex_lock(&slot->lock);
+    forget_failures(slot);
+    atomic_store(&slot->enqueued, 0);
+    atomic_store(&slot->completed, 0);
+    slot->source = source;
+    slot->owner = owner;
+    slot->state = HDRT__TIMELINE_LIVE;
+    pthread_mutex_unlock(&slot->lock);
+    *out_timeline = slot;
+    return HDRT_OK;
+}
+
+void hdrt__timeline_retire(hdrt__timeline *slot, hdrt__failure *failure)
+{
+    hdrt__timeline_table *table = slot->runtime->timelines;
+    pthread_mutex_lock(&slot->lock);
+    slot->state = HDRT__TIMELINE_RETIRED;
+    slot->source = NULL;
+    slot->owner = NULL;
+    if (!slot->open) {
+        /* Completed values stay complete; the open range is for those that never came, and is no reason to remember. */
+        slot->open = true;
+        slot->open_first = atomic_load(&slot->enqueued) + 1;
+        slot->open_failure = hdrt__failure_hold(failure);
+        if (atomic_load(&slot->completed) < slot->open_first - 1) {
+            slot->open_first = atomic_load(&slot->completed) + 1;
+            atomic_fetch_add(&slot->failures, 1);
+        }
+    }
+    bool remember = atomic_load(&slot->failures) != 0;
+    slot->changes++;
+    pthread_cond_broadcast(&slot->changed);
+    pthread_mutex_unlock(&slot->lock);
+
+    pthread_mutex_lock(&table->lock);
+    list_append(remember ? &table->remembered : &table->free, slot);
+    pthread_mutex_unlock(&table->lock);
+}
+
+/* ---- what owners tell ------------------------------------------------------------------------------------------- */
+
+hdrt_event hdrt__timeline_event(const hdrt__timeline *slot, uint64_t value)
+{
+    uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_relaxed);
+    return (hdrt_event){.timeline = generation << 32 | slot->index, .value = value};
+}
+
+void hdrt__timeline_enqueue(hdrt__timeline *slot, uint64_t value)
+{
+    atomic_store_explicit(&slot->enqueued, value, memory_order_release);
+}
+
+/* Under the slot's lock. */
+static void tell(hdrt__timeline *slot)
+{
+    slot->changes++;
+    pthread_cond_broadcast(&slot->changed);
+}
+
+void hdrt__timeline_complete(hdrt__timeline *slot, uint64_t value)
+{
+    if (value <= atomic_load_explicit(&slot->completed, memory_order_relaxed)) {
+        return;
+    }
+    pthread_mutex_lock(&slot->lock);
+    if (slot->open && value >= slot->open_first) {
+        value = slot->open_first - 1;
+    }
+    if (value > atomic_load(&slot->completed)) {
+        if (value > atomic_load(&slot->enqueued)) {
+            atomic_store(&slot->enqueued, value);
+        }
+        atomic_store_explicit(&slot->completed, value, memory_order_release);
+        tell(slot);
+    }
+    pthread_mutex_unlock(&slot->lock);
+}
+
+/*
+ * Under the slot's lock: keep first to last as failed, above all ranges there are. Without memory, and beyond the
+ * limit, neighbours are joined: an event between them that was fine then reads as failed, never the other way round.
+ */
+static void add_range(hdrt__timeline *slot, uint64_t first, uint64_t last, hdrt__failure *failure)
+{
+    if (slot->range_count == slot->range_capacity && slot->range_capacity < HDRT__RANGES_LIMIT) {
+        uint32_t capacity = slot->range_capacity * 2;
+        hdrt__failed_range *ranges = malloc(capacity * sizeof *ranges);
+        if (ranges) {
+            memcpy(ranges, slot->ranges, slot->range_count * sizeof *ranges);
+            if (slot->ranges != slot->range_inline) {
+                free(slot->ranges);
+            }
+            slot->ranges = ranges;
+            slot->range_capacity = capacity;
+        }
+    }
+    if (slot->range_count == slot->range_capacity) {
+        slot->ranges[0].last = slot->ranges[1].last;
+        hdrt__failure_drop(slot->ranges[1].failure);
+        memmove(&slot->ranges[1], &slot->ranges[2], (slot->range_count - 2) * sizeof *slot->ranges);
+        slot->range_count--;
+        atomic_fetch_sub(&slot->failures, 1);
+    }
+    slot->ranges[slot->range_count++] = (hdrt__failed_range){first, last, hdrt__failure_hold(failure)};
+    atomic_fetch_add(&slot->failures, 1);
+}
+
+/* Under the slot's lock. */
+static void fail_from(hdrt__timeline *slot, uint64_t first, hdrt__failure *failure)
+{
+    if (first <= atomic_load(&slot->completed)) {
+        first = atomic_load(&slot->completed) + 1;
+    }
+    if (!slot->open) {
+        slot->open = true;
+        slot->open_first = first;
+        slot->open_failure = hdrt__failure_hold(failure);
+        atomic_fetch_add(&slot->failures, 1);
+    } else if (first < slot->open_first) {
+        add_range(slot, first, slot->open_first - 1, failure);
+        /* Nothing below the open range can complete any more. */
+    }
+    tell(slot);
+}
+
+void hdrt__timeline_fail(hdrt__timeline *slot, uint64_t first, hdrt__failure *failure)
+{
+    pthread_mutex_lock(&slot->lock);
+    fail_from(slot, first, failure);
+    pthread_mutex_unlock(&slot->lock);
+}
+
+uint64_t hdrt__timeline_fail_rest(hdrt__timeline *slot, hdrt__failure *failure)
+{
+    pthread_mutex_lock(&slot->lock);
+    uint64_t first = atomic_load(&slot->completed) + 1;
+    fail_from(slot, first, failure);
+    pthread_mutex_unlock(&slot->lock);
+    return first;
+}
+
+void hdrt__timeline_reopen(hdrt__timeline *slot, uint64_t last)
+{
+    pthread_mutex_lock(&slot->lock);
+    if (slot->open) {
+        if (last >= slot->open_first) {
+            add_range(slot, slot->open_first, last, slot->open_failure);
+        }
+        hdrt__failure_drop(slot->open_failure);
+        slot->open = false;
+        slot->open_failure = NULL;
+        atomic_fetch_sub(&slot->failures, 1);
+    }
+    pthread_mutex_unlock(&slot->lock);
+}
+
+/* ---- who asks --------------------------------------------------------------------------------------------------- */
+
+static hdrt__timeline *find_slot(hdrt_runtime *runtime, hdrt_event event)
+{
+    uint32_t index = (uint32_t)event.timeline;
+    if (index / HDRT__TIMELINE_CHUNK >= HDRT__TIMELINE_CHUNKS) {
+        return NULL;
+    }
+    hdrt__timeline *chunk =
+        atomic_load_explicit(&runtime->timelines->chunks[index / HDRT__TIMELINE_CHUNK], memory_order_acquire);
+    return chunk ? &chunk[index % HDRT__TIMELINE_CHUNK] : NULL;
+}
+
+hdrt__timeline *hdrt__timeline_pin(hdrt_runtime *runtime, hdrt_event event)
+{
+    hdrt__timeline *slot = find_slot(runtime, event);
+    if (!slot) {
+        return NULL;
+    }
+    pthread_mutex_lock(&slot->lock);
+    bool there = slot->state != HDRT__TIMELINE_FREE && atomic_load(&slot->generation) == event.timeline >> 32;
+    slot->pins += there;
+    pthread_mutex_unlock(&slot->lock);
+    return there ? slot : NULL;
+}
+
+void hdrt__timeline_unpin(hdrt__timeline *slot)
+{
+    pthread_mutex_lock(&slot->lock);
+    slot->pins--;
+    pthread_mutex_unlock(&slot->lock);
+}
+
+void *hdrt__timeline_owner(hdrt__timeline *slot, const hdrt__timeline_source *source)
+{
+    void *owner = NULL;
+    pthread_mutex_lock(&slot->lock);
+    if (slot->state == HDRT__TIMELINE_LIVE && slot->source == source) {
+        owner = slot->owner;
+        source->hold(owner);
+    }
+    pthread_mutex_unlock(&slot->lock);
+    return owner;
+}
+
+static hdrt_status failed_status(hdrt__failure *failure, hdrt__failure **out_failure)
+{
+    if (out_failure) {
+        *out_failure = hdrt__failure_hold(failure);
+    }
+    return failure && failure->status == HDRT_ERROR_DEVICE_LOST ? HDRT_ERROR_DEVICE_LOST : HDRT_ERROR_EVENT_FAILED;
+}
+
+/* Under the slot's lock: what is known of a value. */
+static hdrt_status known(const hdrt__timeline *slot, uint64_t value, hdrt__failure **out_failure)
+{
+    if (slot->open && value >= slot->open_first) {
+        return failed_status(slot->open_failure, out_failure);
+    }
+    uint32_t low = 0, high = slot->range_count; /* the first range whose last is not below value */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (slot->ranges[middle].last < value) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low < slot->range_count && slot->ranges[low].first <= value) {
+        return failed_status(slot->ranges[low].failure, out_failure);
+    }
+    return value <= atomic_load(&slot->completed) ? HDRT_OK : HDRT_NOT_READY;
+}
+
+/* Answer without the lock where that is enough: complete, and nothing of the timeline ever failed. */
+static bool plainly_complete(const hdrt__timeline *slot, hdrt_event event)
+{
+    return atomic_load_explicit(&slot->generation, memory_order_acquire) == event.timeline >> 32 &&
+           atomic_load_explicit(&slot->failures, memory_order_acquire) == 0 &&
+           event.value <= atomic_load_explicit(&slot->completed, memory_order_acquire) &&
+           atomic_load_explicit(&slot->generation, memory_order_acquire) == event.timeline >> 32;
+}
+
+/* Find an event's slot, or the answer. \return the pinned slot, or NULL with *out_status set. */
+static hdrt__timeline *resolve(hdrt_runtime *runtime, hdrt_event event, hdrt_status *out_status)
+{
+    *out_status = HDRT_OK;
+    if (event.timeline == 0 && event.value == 0) {
+        return NULL;
+    }
+    hdrt__timeline *slot = find_slot(runtime, event);
+    uint32_t generation = (uint32_t)(event.timeline >> 32);
+    if (!slot || generation == 0 || generation > atomic_load(&slot->generation)) {
+        *out_status = HDRT_ERROR_INVALID_ARGUMENT;
+        return NULL;
+    }
+    if (plainly_complete(slot, event)) {
+        return NULL;
+    }
+    return hdrt__timeline_pin(runtime, event); /* NULL: an older generation, which is complete */
+}
+
+static hdrt_status look_pinned(hdrt__timeline *slot, uint64_t value, bool progress, hdrt__failure **out_failure)
+{
+    pthread_mutex_lock(&slot->lock);
+    hdrt_status status = known(slot, value, out_failure);
+    const hdrt__timeline_source *source = slot->source;
+    void *owner = NULL;
+    if (status == HDRT_NOT_READY && progress && source && value <= atomic_load(&slot->enqueued)) {
+        owner = slot->owner;
+        source->hold(owner);
+    }
+    pthread_mutex_unlock(&slot->lock);
+    if (!owner) {
+        return status;
+    }
+    hdrt_status progressed = source->progress(owner, value);
+    source->drop(owner);
+    pthread_mutex_lock(&slot->lock);
+    status = known(slot, value, out_failure);
+    pthread_mutex_unlock(&slot->lock);
+    return status == HDRT_NOT_READY && progressed < 0 ? progressed : status;
+}
+
+hdrt_status hdrt__event_look(hdrt_runtime *runtime, hdrt_event event, bool progress, hdrt__failure **out_failure)
+{
+    hdrt_status status;
+    if (out_failure) {
+        *out_failure = NULL;
+    }
+    hdrt__timeline *slot = resolve(runtime, event, &status);
+    if (!slot) {
+        return status;
+    }
+    status = look_pinned(slot, event.value, progress, out_failure);
+    hdrt__timeline_unpin(slot);
+    return status;
+}
+
+/* How long to sleep before looking again: a sixteenth of the time waited so far, within bounds. */
+static uint64_t pause_ns(uint64_t waited)
+{
+    uint64_t pause = waited / 16;
+    return pause < 10000 ? 10000 : pause > 500000 ? 500000 : pause;
+}
+
+/* Sleep until something was told after `changes` was read, or until the moment `until` (UINT64_MAX: no limit). */
+static void sleep_on(hdrt__timeline *slot, uint64_t changes, uint64_t until)
+{
+    pthread_mutex_lock(&slot->lock);
+    if (slot->changes == changes) {
+        if (until == UINT64_MAX) {
+            pthread_cond_wait(&slot->changed, &slot->lock);
+        } else {
+            struct timespec moment = {.tv_sec = (time_t)(until / 1000000000u), .tv_nsec = (long)(until % 1000000000u)};
+            pthread_cond_timedwait(&slot->changed, &slot->lock, &moment);
+        }
+    }
+    pthread_mutex_unlock(&slot->lock);
+}
+
+/* The owner is asked at once, in a short spin, then at growing intervals; timelines without a source only sleep. */
+static hdrt_status wait_pinned(hdrt__timeline *slot, uint64_t value, uint64_t deadline, hdrt__failure **out_failure)
+{
+    const uint64_t spin_ns = 20000;
+    uint64_t begin = hdrt__now_ns();
+    for (;;) {
+        pthread_mutex_lock(&slot->lock);
+        uint64_t changes = slot->changes;
+        bool polled = slot->source != NULL;
+        pthread_mutex_unlock(&slot->lock);
+        hdrt_status status = look_pinned(slot, value, true, out_failure);
+        if (status != HDRT_NOT_READY) {
+            return status;
+        }
+        uint64_t now = hdrt__now_ns();
+        if (now >= deadline) {
+            return HDRT_TIMEOUT;
+        }
+        hdrt_event inside = hdrt__callback_current();
+        if (inside.timeline == hdrt__timeline_event(slot, value).timeline && inside.value <= value) {
+            return HDRT_ERROR_CYCLE;
+        }
+        if (polled && now - begin < spin_ns) {
+            continue;
+        }
+        uint64_t until = polled ? now + pause_ns(now - begin) : UINT64_MAX;
+        hdrt__callback_wait_begin();
+        sleep_on(slot, changes, until < deadline ? until : deadline);
+        hdrt__callback_wait_end();
+    }
+}
+
+hdrt_status hdrt__event_wait_until(hdrt_runtime *runtime, hdrt_event event, uint64_t deadline,
+                                   hdrt__failure **out_failure)
+{
+    hdrt_status status;
+    if (out_failure) {
+        *out_failure = NULL;
+    }
+    hdrt__timeline *slot = resolve(runtime, event, &status);
+    if (!slot) {
+        return status;
+    }
+    status = wait_pinned(slot, event.value, deadline, out_failure);
+    hdrt__timeline_unpin(slot);
+    return status;
+}
