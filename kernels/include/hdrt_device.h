@@ -450,12 +450,25 @@ __HDRT_CONVERT(__double2uint, __nvvm_d2ui, unsigned int, double)
 __HDRT_CONVERT(__double2ll, __nvvm_d2ll, long long, double)
 __HDRT_CONVERT(__double2ull, __nvvm_d2ull, unsigned long long, double)
 __HDRT_CONVERT(__double2float, __nvvm_d2f, float, double)
-__HDRT_CONVERT(__int2float, __nvvm_i2f, float, int)
-__HDRT_CONVERT(__uint2float, __nvvm_ui2f, float, unsigned int)
-__HDRT_CONVERT(__ll2float, __nvvm_ll2f, float, long long)
-__HDRT_CONVERT(__ull2float, __nvvm_ull2f, float, unsigned long long)
-__HDRT_CONVERT(__ll2double, __nvvm_ll2d, double, long long)
-__HDRT_CONVERT(__ull2double, __nvvm_ull2d, double, unsigned long long)
+
+/* Towards zero is inline PTX here: LLVM takes its builtin for the plain conversion, which rounds to nearest. */
+#define __HDRT_CONVERT_INTEGER(name, builtin, ptx, to, to_letter, from, from_letter)                                   \
+    __HDRT_FN to name##_rn(from a) { return (to)a; }                                                                   \
+    __HDRT_FN to name##_rz(from a)                                                                                     \
+    {                                                                                                                  \
+        to result;                                                                                                     \
+        asm("cvt.rz." ptx " %0, %1;" : "=" to_letter(result) : from_letter(a));                                        \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    __HDRT_FN to name##_ru(from a) { return builtin##_rp(a); }                                                         \
+    __HDRT_FN to name##_rd(from a) { return builtin##_rm(a); }
+
+__HDRT_CONVERT_INTEGER(__int2float, __nvvm_i2f, "f32.s32", float, "f", int, "r")
+__HDRT_CONVERT_INTEGER(__uint2float, __nvvm_ui2f, "f32.u32", float, "f", unsigned int, "r")
+__HDRT_CONVERT_INTEGER(__ll2float, __nvvm_ll2f, "f32.s64", float, "f", long long, "l")
+__HDRT_CONVERT_INTEGER(__ull2float, __nvvm_ull2f, "f32.u64", float, "f", unsigned long long, "l")
+__HDRT_CONVERT_INTEGER(__ll2double, __nvvm_ll2d, "f64.s64", double, "d", long long, "l")
+__HDRT_CONVERT_INTEGER(__ull2double, __nvvm_ull2d, "f64.u64", double, "d", unsigned long long, "l")
 __HDRT_FN double __int2double_rn(int a) { return (double)a; }
 __HDRT_FN double __uint2double_rn(unsigned int a) { return (double)a; }
 
