@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "jit/container.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADER_SIZE 24u
+#define LENGTH_AT 16u
+
+void hdrt__container_begin(hdrt__buffer *buffer, const char magic[HDRT__CONTAINER_MAGIC_SIZE])
+{
+    hdrt__buffer_append(buffer, magic, HDRT__CONTAINER_MAGIC_SIZE);
+    hdrt__buffer_u32(buffer, HDRT__CONTAINER_VERSION);
+    hdrt__buffer_u32(buffer, 0);
+    hdrt__buffer_u64(buffer, 0); /* the length, known at the end */
+}
+
+void hdrt__container_section(hdrt__buffer *buffer, uint32_t tag, const void *bytes, size_t size)
+{
+    hdrt__buffer_u32(buffer, tag);
+    hdrt__buffer_u32(buffer, 0);
+    hdrt__buffer_u64(buffer, size);
+    hdrt__buffer_append(buffer, bytes, size);
+}
+
+void hdrt__container_text(hdrt__buffer *buffer, uint32_t tag, const char *text)
+{
+    if (text)
+        hdrt__container_section(buffer, tag, text, strlen(text));
+}
+
+void hdrt__container_end(hdrt__buffer *buffer)
+{
+    if (buffer->failed)
+        return;
+    uint64_t total = (uint64_t)buffer->size + HDRT__DIGEST_SIZE;
+    for (unsigned i = 0; i < 8; i++)
+        buffer->bytes[LENGTH_AT + i] = (unsigned char)(total >> (8 * i));
+    hdrt__digest digest = hdrt__digest_of(buffer->bytes, buffer->size);
+    hdrt__buffer_append(buffer, digest.bytes, sizeof(digest.bytes));
+}
+
+bool hdrt__container_open(const unsigned char *bytes, size_t size, const char magic[HDRT__CONTAINER_MAGIC_SIZE],
+                          hdrt__cursor *out_sections)
+{
+    if (size < HEADER_SIZE + HDRT__DIGEST_SIZE)
+        return false;
+    size_t covered = size - HDRT__DIGEST_SIZE;
+    hdrt__digest digest = hdrt__digest_of(bytes, covered);
+    if (memcmp(digest.bytes, bytes + covered, sizeof(digest.bytes)) != 0)
+        return false;
+    size_t magic_size;
+    hdrt__cursor cursor = {bytes, covered, false};
+    const unsigned char *found = hdrt__cursor_bytes(&cursor, HDRT__CONTAINER_MAGIC_SIZE, &magic_size);
+    if (memcmp(found, magic, HDRT__CONTAINER_MAGIC_SIZE) != 0 || hdrt__cursor_u32(&cursor) != HDRT__CONTAINER_VERSION ||
+        hdrt__cursor_u32(&cursor) != 0 || hdrt__cursor_u64(&cursor) != size)
+        return false;
+    *out_sections = cursor;
+    return true;
+}
+
+bool hdrt__container_next(hdrt__cursor *sections, hdrt__section *out)
+{
+    if (sections->failed || sections->left == 0)
+        return false;
+    out->tag = hdrt__cursor_u32(sections);
+    hdrt__cursor_u32(sections);
+    out->bytes = hdrt__cursor_bytes(sections, hdrt__cursor_u64(sections), &out->size);
+    return !sections->failed;
+}
+
+char *hdrt__section_text(const hdrt__section *section)
+{
+    if (section->size && memchr(section->bytes, 0, section->size))
+        return NULL;
+    char *text = malloc(section->size + 1);
+    if (text) {
+        if (section->size)
+            memcpy(text, section->bytes, section->size);
+        text[section->size] = '\0';
+    }
+    return text;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#include "jit/image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "jit/container.h"
+
+static const char magic[HDRT__CONTAINER_MAGIC_SIZE] = {'H', 'D', 'R', 'T', 'I', 'M', 'G', '\n'};
+
+/* Sections of an image file. Numbers never change; new ones get new numbers. */
+enum image_section {
+    IMAGE_NAME = 1,       /* the digest that the file is found by */
+    IMAGE_KIND = 2,       /* u32 hdrt_code_kind, u32 hdrt_compiler */
+    IMAGE_CUBIN = 3,
+    IMAGE_PTX = 4,
+    IMAGE_ARCH = 5,
+    IMAGE_COMPILER_PATH = 6,
+    IMAGE_COMPILER_VERSION = 7,
+    IMAGE_LOG = 8,
+    IMAGE_NOTE = 9,
+    IMAGE_UNRESOLVED = 10,
+    IMAGE_DIAGNOSTIC = 11, /* u32 severity, line, column, length of file; file; text */
+    IMAGE_TABLE = 12,
+};
+
+hdrt__code *hdrt__code_create(void)
+{
+    hdrt__code *code = calloc(1, sizeof(*code));
+    if (!code)
+        return NULL;
+    atomic_init(&code->references, 1);
+    code->arch = strdup("");
+    code->compiler_path = strdup("");
+    code->compiler_version = strdup("");
+    code->log = strdup("");
+    if (!code->arch || !code->compiler_path || !code->compiler_version || !code->log) {
+        hdrt__code_drop(code);
+        return NULL;
+    }
+    return code;
+}
+
+hdrt__code *hdrt__code_hold(hdrt__code *code)
+{
+    atomic_fetch_add_explicit(&code->references, 1, memory_order_relaxed);
+    return code;
+}
+
+void hdrt__code_drop(hdrt__code *code)
+{
+    if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1)
+        return;
+    for (uint32_t i = 0; i < code->diagnostic_count; i++) {
+        free((char *)code->diagnostics[i].file);
+        free((char *)code->diagnostics[i].text);
+    }
+    free(code->diagnostics);
+    hdrt__kernel_table_free(&code->table);
+    free(code->cubin);
+    free(code->ptx);
+    free(code->arch);
+    free(code->compiler_path);
+    free(code->compiler_version);
+    free(code->log);
+    free(code->note);
+    free(code->unresolved);
+    free(code);
+}
+
+bool hdrt__code_add_diagnostic(hdrt__code *code, hdrt_severity severity, uint32_t line, uint32_t column,
+                               const char *file, size_t file_size, const char *text, size_t text_size)
+{
+    uint32_t count = code->diagnostic_count;
+    if ((count & (count - 1)) == 0) { /* powers of two as capacities */
+        hdrt_diagnostic *bigger = realloc(code->diagnostics, (count ? (size_t)count * 2 : 1) * sizeof(*bigger));
+        if (!bigger)
+            return false;
+        code->diagnostics = bigger;
+    }
+    char *file_copy = file_size ? strndup(file, file_size) : NULL;
+    char *text_copy = strndup(text ? text : "", text_size);
+    if ((file_size && !file_copy) || !text_copy) {
+        free(file_copy);
+        free(text_copy);
+        return false;
+    }
+    code->diagnostics[code->diagnostic_count++] = (hdrt_diagnostic){file_copy, line, column, severity, text_copy};
+    return true;
+}
+
+hdrt_status hdrt__code_read_table(hdrt__code *code)
+{
+    if (code->ptx)
+        return hdrt__kernel_table_from_ptx(code->ptx, code->ptx_size, &code->table);
+    return hdrt__kernel_table_from_cubin(code->cubin, code->cubin_size, &code->table);
+}
+
+size_t hdrt__code_bytes(const hdrt__code *code)
+{
+    return sizeof(*code) + code->cubin_size + code->ptx_size + strlen(code->log) + code->table.kernel_count * 128u;
+}
+
+static void write_diagnostic(const hdrt_diagnostic *diagnostic, hdrt__buffer *bytes)
+{
+    hdrt__buffer payload = HDRT__BUFFER_INIT;
+    size_t file_size = diagnostic->file ? strlen(diagnostic->file) : 0;
+    hdrt__buffer_u32(&payload, diagnostic->severity);
+    hdrt__buffer_u32(&payload, diagnostic->line);
+    hdrt__buffer_u32(&payload, diagnostic->column);
+    hdrt__buffer_u32(&payload, (uint32_t)file_size);
+    hdrt__buffer_append(&payload, diagnostic->file ? diagnostic->file : "", file_size);
+    hdrt__buffer_text(&payload, diagnostic->text);
+    bytes->failed = bytes->failed || payload.failed;
+    hdrt__container_section(bytes, IMAGE_DIAGNOSTIC, payload.bytes, payload.size);
+    hdrt__buffer_free(&payload);
+}
+
+void hdrt__code_write(const hdrt__code *code, hdrt__buffer *bytes)
+{
+    hdrt__buffer kind = HDRT__BUFFER_INIT, table = HDRT__BUFFER_INIT;
+    hdrt__container_begin(bytes, magic);
+    hdrt__container_section(bytes, IMAGE_NAME, code->name.bytes, sizeof(code->name.bytes));
+    hdrt__buffer_u32(&kind, code->kind);
+    hdrt__buffer_u32(&kind, code->compiler);
+    hdrt__kernel_table_write(&code->table, &table);
+    if (kind.failed || table.failed) {
+        bytes->failed = true;
+        goto free_parts;
+    }
+    hdrt__container_section(bytes, IMAGE_KIND, kind.bytes, kind.size);
+    if (code->cubin)
+        hdrt__container_section(bytes, IMAGE_CUBIN, code->cubin, code->cubin_size);
+    if (code->ptx)
+        hdrt__container_section(bytes, IMAGE_PTX, code->ptx, code->ptx_size);
+    hdrt__container_text(bytes, IMAGE_ARCH, code->arch);
+    hdrt__container_text(bytes, IMAGE_COMPILER_PATH, code->compiler_path);
+    hdrt__container_text(bytes, IMAGE_COMPILER_VERSION, code->compiler_version);
+    hdrt__container_text(bytes, IMAGE_LOG, code->log);
+    hdrt__container_text(bytes, IMAGE_NOTE, code->note);
+    hdrt__container_text(bytes, IMAGE_UNRESOLVED, code->unresolved);
+    for (uint32_t i = 0; i < code->diagnostic_count; i++)
+        write_diagnostic(&code->diagnostics[i], bytes);
+    hdrt__container_section(bytes, IMAGE_TABLE, table.bytes, table.size);
+    hdrt__container_end(bytes);
+free_parts:
+    hdrt__buffer_free(&kind);
+    hdrt__buffer_free(&table);
+}
+
+/* Replaces a text member by a section's; false if it is none or memory is out. */
+static bool take_text(char **member, const hdrt__section *section)
+{
+    char *text = hdrt__section_text(section);
+    if (!text)
+        return false;
+    free(*member);
+    *member = text;
+    return true;
+}
+
+/* A copy with a NUL behind, so that PTX can be handed to the driver as it is. */
+static bool take_bytes(char **member, size_t *size, const hdrt__section *section)
+{
+    char *copy = malloc(section->size + 1);
+    if (!copy || *member) {
+        free(copy);
+        return false;
+    }
+    if (section->size)
+        memcpy(copy, section->bytes, section->size);
+    copy[section->size] = '\0';
+    *member = copy;
+    *size = section->size;
+    return true;
+}
+
+static bool take_diagnostic(hdrt__code *code, const hdrt__section *section)
+{
+    hdrt__cursor cursor = {section->bytes, section->size, false};
+    uint32_t severity = hdrt__cursor_u32(&cursor), line = hdrt__cursor_u32(&cursor), column = hdrt__cursor_u32(&cursor);
+    size_t file_size;
+    const unsigned char *file = hdrt__cursor_bytes(&cursor, hdrt__cursor_u32(&cursor), &file_size);
+    return !cursor.failed && severity >= HDRT_SEVERITY_NOTE && severity <= HDRT_SEVERITY_ERROR &&
+           hdrt__code_add_diagnostic(code, (hdrt_severity)severity, line, column, (const char *)file, file_size,
+                                     (const char *)cursor.bytes, cursor.left);
+}
+
+static bool take_kind(hdrt__code *code, const hdrt__section *section)
+{
+    hdrt__cursor cursor = {section->bytes, section->size, false};
+    uint32_t kind = hdrt__cursor_u32(&cursor), compiler = hdrt__cursor_u32(&cursor);
+    code->kind = (hdrt_code_kind)kind;
+    code->compiler = (hdrt_compiler)compiler;
+    return !cursor.failed && (kind == HDRT_CODE_PTX || kind == HDRT_CODE_CUBIN) &&
+           (compiler == HDRT_COMPILER_NVRTC || compiler == HDRT_COMPILER_CLANG);
+}
+
+static bool take_section(hdrt__code *code, const hdrt__section *section)
+{
+    switch ((enum image_section)section->tag) {
+    case IMAGE_NAME:
+        if (section->size != sizeof(code->name.bytes))
+            return false;
+        memcpy(code->name.bytes, section->bytes, section->size);
+        return true;
+    case IMAGE_KIND:
+        return take_kind(code, section);
+    case IMAGE_CUBIN:
+        return take_bytes((char **)&code->cubin, &code->cubin_size, section);
+    case IMAGE_PTX:
+        return take_bytes(&code->ptx, &code->ptx_size, section);
+    case IMAGE_ARCH:
+        return take_text(&code->arch, section);
+    case IMAGE_COMPILER_PATH:
+        return take_text(&code->compiler_path, section);
+    case IMAGE_COMPILER_VERSION:
+        return take_text(&code->compiler_version, section);
+    case IMAGE_LOG:
+        return take_text(&code->log, section);
+    case IMAGE_NOTE:
+        return take_text(&code->note, section);
+    case IMAGE_UNRESOLVED:
+        return take_text(&code->unresolved, section);
+    case IMAGE_DIAGNOSTIC:
+        return take_diagnostic(code, section);
+    case IMAGE_TABLE:
+        hdrt__kernel_table_free(&code->table);
+        return hdrt__kernel_table_read(section->bytes, section->size, &code->table);
+    }
+    return true; /* written by a later version */
+}
+
+hdrt__code *hdrt__code_read(const unsigned char *bytes, size_t size, const hdrt__digest *name)
+{
+    hdrt__cursor sections;
+    hdrt__section section;
+    if (!hdrt__container_open(bytes, size, magic, &sections))
+        return NULL;
+    hdrt__code *code = hdrt__code_create();
+    bool good = code != NULL;
+    while (good && hdrt__container_next(&sections, &section))
+        good = take_section(code, &section);
+    good = good && !sections.failed && hdrt__digest_equal(&code->name, name) &&
+           (code->kind == HDRT_CODE_PTX ? code->ptx != NULL : code->kind == HDRT_CODE_CUBIN && code->cubin != NULL);
+    if (good)
+        return code;
+    hdrt__code_drop(code);
+    return NULL;
+}

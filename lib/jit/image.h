@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compiled code: what a compile makes, what an image file of the cache holds, what modules are loaded from. Immutable
+ * and counted, so that the memory cache, images and modules share one copy.
+ */
+#ifndef HDRT_JIT_IMAGE_H
+#define HDRT_JIT_IMAGE_H
+
+#include <stdatomic.h>
+
+#include <hdrt.h>
+
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "jit/kernel_table.h"
+
+typedef struct hdrt__code {
+    atomic_uint references;
+    hdrt__digest name; /* of the image in the cache; zero if it must not be stored */
+    hdrt_compiler compiler;
+    hdrt_code_kind kind; /* PTX or CUBIN: what to load; 0 in one that only carries diagnostics */
+    unsigned char *cubin;
+    size_t cubin_size;
+    char *ptx; /* NUL-terminated */
+    size_t ptx_size;
+    char *arch, *compiler_path, *compiler_version; /* "" if not known */
+    char *log, *note;                              /* log "" and note NULL if there is none */
+    char *unresolved; /* functions that the PTX calls and nobody defines, separated by ", "; NULL: none */
+    hdrt_diagnostic *diagnostics;
+    uint32_t diagnostic_count;
+    hdrt__kernel_table table;
+} hdrt__code;
+
+/* What the public handle points to: the code, and how this caller came by it. */
+struct hdrt_image {
+    hdrt__code *code; /* held */
+    bool from_cache;
+};
+
+/* An empty one with one reference; NULL if out of memory. Members are malloc'ed and belong to it. */
+hdrt__code *hdrt__code_create(void);
+hdrt__code *hdrt__code_hold(hdrt__code *code);
+void hdrt__code_drop(hdrt__code *code);
+
+/* Append a diagnostic (texts copied, not NUL-terminated; no file: file_size 0). false: out of memory. */
+bool hdrt__code_add_diagnostic(hdrt__code *code, hdrt_severity severity, uint32_t line, uint32_t column,
+                               const char *file, size_t file_size, const char *text, size_t text_size);
+
+/* Fills the kernel table from the PTX, or from the cubin where there is none. */
+hdrt_status hdrt__code_read_table(hdrt__code *code);
+
+/* The code as an image file, and back: NULL unless it is an undamaged image of that name. */
+void hdrt__code_write(const hdrt__code *code, hdrt__buffer *bytes);
+hdrt__code *hdrt__code_read(const unsigned char *bytes, size_t size, const hdrt__digest *name);
+
+/* Bytes that it takes in memory, for the memory cache's bound. */
+size_t hdrt__code_bytes(const hdrt__code *code);
+
+#endif
