@@ -239,10 +239,12 @@ hdrt__code *hdrt__code_read(const unsigned char *bytes, size_t size, const hdrt_
     if (!hdrt__container_open(bytes, size, magic, &sections))
         return NULL;
     hdrt__code *code = hdrt__code_create();
-    bool good = code != NULL;
-    while (good && hdrt__container_next(&sections, &section))
+    bool good = code != NULL, table = false;
+    while (good && hdrt__container_next(&sections, &section)) {
         good = take_section(code, &section);
-    good = good && !sections.failed && hdrt__digest_equal(&code->name, name) &&
+        table = table || section.tag == IMAGE_TABLE;
+    }
+    good = good && table && !sections.failed && hdrt__digest_equal(&code->name, name) &&
            (code->kind == HDRT_CODE_PTX ? code->ptx != NULL : code->kind == HDRT_CODE_CUBIN && code->cubin != NULL);
     if (good)
         return code;
