@@ -42,6 +42,20 @@ AC_DEFUN([HDRT_SANITIZERS], [
   AC_SUBST([HDRT_LDFLAGS])
 ])
 
+# HDRT_CXX: a C++17 compiler, for tests only: that the headers work from C++, and the proof of the driver ABI.
+AC_DEFUN([HDRT_CXX], [
+  AC_LANG_PUSH([C++])
+  hdrt_saved=$CXXFLAGS
+  CXXFLAGS="$CXXFLAGS -std=gnu++17"
+  AC_MSG_CHECKING([for a C++17 compiler (tests only)])
+  AC_COMPILE_IFELSE([AC_LANG_SOURCE([#include <type_traits>
+static_assert(std::is_same_v<int, int>);])], [hdrt_have_cxx=yes], [hdrt_have_cxx=no])
+  AC_MSG_RESULT([$hdrt_have_cxx])
+  CXXFLAGS=$hdrt_saved
+  AC_LANG_POP([C++])
+  AM_CONDITIONAL([CXX_WORKS], [test "x$hdrt_have_cxx" = xyes])
+])
+
 # HDRT_DEPENDENCIES: libraries that the product needs, and Check for its tests.
 AC_DEFUN([HDRT_DEPENDENCIES], [
   PKG_CHECK_MODULES([SODIUM], [libsodium])
@@ -76,8 +90,12 @@ AC_DEFUN([HDRT_WITH_CUDA], [
     [AS_IF([test -r "$with_cuda/include/cuda.h" && test -r "$with_cuda/include/cudaTypedefs.h"],
       [hdrt_cuda_include=$with_cuda/include],
       [AC_MSG_ERROR([--with-cuda: no include/cuda.h and include/cudaTypedefs.h in '$with_cuda'])])])
-  AC_SUBST([CUDA_CHECK_CPPFLAGS], ["-isystem $hdrt_cuda_include"])
+  # Never -isystem /usr/include: it would hide the C++ library's own wrappers.
+  AS_CASE([$hdrt_cuda_include], [''|/usr/include], [hdrt_cuda_cppflags=], [hdrt_cuda_cppflags="-isystem $hdrt_cuda_include"])
+  AC_SUBST([CUDA_CHECK_CPPFLAGS], [$hdrt_cuda_cppflags])
+  AC_SUBST([CUDA_STUB], ["$hdrt_cuda_include/../lib64/stubs/libcuda.so"])
   AM_CONDITIONAL([CUDA_HEADERS], [test -n "$hdrt_cuda_include"])
+  AM_CONDITIONAL([ABI_PROOF], [test -n "$hdrt_cuda_include" && test "x$hdrt_have_cxx" = xyes])
   hdrt_cuda_summary=${hdrt_cuda_include:-none (the ABI cross-check is skipped)}
 ])
 
