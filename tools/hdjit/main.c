@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "commands.h"
+#include "help.h"
+#include "message.h"
+#include "output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int dispatch(options *o, enum command command, int argc, char **argv)
+{
+    switch (command) {
+    case COMMAND_COMPILE:
+        return command_compile(o, argc, argv);
+    case COMMAND_RUN:
+        return command_run(o, argc, argv);
+    case COMMAND_PIPE:
+        return command_pipe(o, argc, argv);
+    case COMMAND_INFO:
+        return command_info(o, argc, argv);
+    case COMMAND_ENV:
+        return command_env(o, argc, argv);
+    default:
+        return fail(EXIT_CODE_USAGE, "'%s' is no command: expected compile, run, pipe, info or env; see hdjit --help", argv[0]);
+    }
+}
+
+static int run_command_line(options *o, int argc, char **argv)
+{
+    int first, code = options_parse(o, COMMAND_NONE, argc, argv, &first);
+
+    if (code != OPTIONS_GO_ON)
+        return code;
+    if (first == argc)
+        return fail(EXIT_CODE_USAGE, "no command: expected compile, run, pipe, info or env; see hdjit --help");
+    return dispatch(o, command_by_name(argv[first]), argc - first, argv + first);
+}
+
+int main(int argc, char **argv)
+{
+    options o;
+    int code;
+
+    protect_standard_streams();
+    code = options_begin(&o);
+    if (!code)
+        code = run_command_line(&o, argc, argv);
+    options_end(&o);
+    /* Help into a full disk is a failure like any other. */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_CODE_OK)
+        code = fail(EXIT_CODE_FAILED, "standard output: cannot be written: %s", strerror(errno));
+    return code;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "options.h"
+
+#define KERNELS (COMMAND_COMPILE | COMMAND_RUN | COMMAND_PIPE)
+#define LAUNCHES (COMMAND_RUN | COMMAND_PIPE)
+#define RUNTIMES (COMMAND_NONE | KERNELS | COMMAND_INFO)
+#define ALL (RUNTIMES | COMMAND_ENV)
+
+const option_entry option_table[] = {
+    {"output", 'o', OPTION_OUTPUT, "OUT", COMMAND_COMPILE, NULL, "write the code here; - is standard output"},
+    {"ptx", 0, OPTION_PTX, NULL, COMMAND_COMPILE, NULL, "make PTX, whatever OUT's ending"},
+    {"cubin", 0, OPTION_CUBIN, NULL, COMMAND_COMPILE, NULL, "make a cubin (NVRTC only), whatever OUT's ending"},
+
+    {"grid", 0, OPTION_GRID, "X[,Y[,Z]]", LAUNCHES, NULL, "blocks; pipe: ceil(n / block) unless given"},
+    {"block", 0, OPTION_BLOCK, "X[,Y[,Z]]", LAUNCHES, NULL, "threads in a block; pipe: 256 unless given"},
+    {"shared", 0, OPTION_SHARED, "BYTES", LAUNCHES, NULL, "dynamic shared memory of a block"},
+    {"set", 0, OPTION_SET, "NAME=FILE", LAUNCHES, NULL, "fill a global or constant variable from a file"},
+    {"repeat", 0, OPTION_REPEAT, "N", COMMAND_RUN, NULL, "run N times and print the median kernel time"},
+    {"batch", 0, OPTION_BATCH, "SIZE", COMMAND_PIPE, NULL, "bytes of a batch (default 4M)"},
+    {"depth", 0, OPTION_DEPTH, "N", COMMAND_PIPE, NULL, "slots for batches under way (default 3)"},
+    {"stats", 0, OPTION_STATS, NULL, COMMAND_PIPE, NULL, "print bytes, times and a drawn timeline"},
+    {"measure", 0, OPTION_MEASURE, "SIZE", COMMAND_PIPE, NULL,
+     "measure the device part alone: SIZE bytes of zeros, nothing read or written"},
+    {"json", 0, OPTION_JSON, NULL, COMMAND_INFO, NULL, "print JSON"},
+
+    {"compiler", 0, OPTION_COMPILER, "WHICH", KERNELS, NULL, "auto, nvrtc or clang"},
+    {"arch", 0, OPTION_ARCH, "sm_XX", KERNELS, NULL, "target architecture (default: the device's)"},
+    {NULL, 'I', OPTION_PASS, "DIR", KERNELS, "-I", "look for headers in DIR too"},
+    {NULL, 'D', OPTION_PASS, "NAME[=TEXT]", KERNELS, "-D", "define a macro"},
+    {NULL, 'U', OPTION_PASS, "NAME", KERNELS, "-U", "undefine a macro"},
+    {"std", 0, OPTION_PASS, "STD", KERNELS, "-std=", "language: c++14, c++17, c++20"},
+    {"lineinfo", 0, OPTION_PASS, NULL, KERNELS, "-lineinfo", "keep source lines in the code"},
+    {NULL, 'G', OPTION_PASS, NULL, KERNELS, "-G", "debug code, not optimised"},
+    {NULL, 'w', OPTION_PASS, NULL, KERNELS, "-w", "no warnings"},
+    {"use_fast_math", 0, OPTION_PASS, NULL, KERNELS, "--use_fast_math", "fast, less exact mathematics"},
+    {"fmad", 0, OPTION_PASS, "BOOL", KERNELS, "--fmad=", "contract a * b + c to one operation (default true)"},
+    {"ftz", 0, OPTION_PASS, "BOOL", KERNELS, "--ftz=", "flush denormal floats to zero (default false)"},
+    {"prec-div", 0, OPTION_PASS, "BOOL", KERNELS, "--prec-div=", "exact float division (default true)"},
+    {"prec-sqrt", 0, OPTION_PASS, "BOOL", KERNELS, "--prec-sqrt=", "exact float square root (default true)"},
+    {"maxrregcount", 0, OPTION_PASS, "N", KERNELS, "--maxrregcount=", "most registers of a thread"},
+    {"compiler-option", 0, OPTION_PASS, "OPTION", KERNELS, "", "any other option that the compiler takes"},
+    {"time-limit", 0, OPTION_TIME_LIMIT, "SECONDS", KERNELS, NULL, "longest compile (default 60)"},
+    {"memory-limit", 0, OPTION_MEMORY_LIMIT, "SIZE", KERNELS, NULL, "most memory of the compiler (default 8G)"},
+    {"no-cache", 0, OPTION_NO_CACHE, NULL, KERNELS, NULL, "do not use the kernel cache"},
+
+    {"driver", 0, OPTION_DRIVER, "WHICH", ALL, NULL, "auto, cuda or soft"},
+    {"device", 0, OPTION_DEVICE, "N", ALL, NULL, "which device, from 0"},
+    {"cache-dir", 0, OPTION_CACHE_DIR, "DIR", RUNTIMES, NULL, "folder of the kernel cache; off: none"},
+    {"nvrtc", 0, OPTION_NVRTC, "PATH", RUNTIMES, NULL, "NVRTC library, or the folder it is in"},
+    {"clang", 0, OPTION_CLANG, "PATH", RUNTIMES, NULL, "clang program"},
+    {"libexec", 0, OPTION_LIBEXEC, "DIR", RUNTIMES, NULL, "folder of libhdrt's companions"},
+    {"log", 0, OPTION_LOG, "LEVEL", ALL, NULL, "log to standard error: error, warn, info or debug"},
+    {"help", 'h', OPTION_HELP, NULL, ALL, NULL, "print this help"},
+    {"version", 'V', OPTION_VERSION, NULL, ALL, NULL, "print the version"},
+    {NULL, 0, 0, NULL, 0, NULL, NULL},
+};

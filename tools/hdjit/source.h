@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the FILE of a command line to code: compiling with the options given, the compiler's messages on standard error,
+ * and loading into a device.
+ */
+#ifndef HDJIT_SOURCE_H
+#define HDJIT_SOURCE_H
+
+#include "session.h"
+
+/* Whether a file's name ends so, letter case ignored. */
+bool source_ends(const char *path, const char *ending);
+
+/*
+ * Compiles `path` ("-": standard input), for the session's device if it is open. Messages of the compiler and notes go
+ * to standard error. Returns 0, or an exit code after a message.
+ */
+int source_compile(const options *o, session *s, const char *path, const hdrt_compile_options *wanted, hdrt_image **out_image);
+
+/* What the options say about a compile. `wanted` borrows from them. */
+void source_wanted(const options *o, hdrt_compile_options *wanted);
+
+/* Loads a .ptx or .cubin file, or compiles any other and loads that. */
+int source_load(const options *o, session *s, const char *path, hdrt_module **out_module);
+
+/* Fills the variables of --set from their files, waiting for the copies. */
+int source_set_variables(const options *o, hdrt_module *module, hdrt_queue *queue);
+
+#endif
