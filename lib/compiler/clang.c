@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/clang.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "compiler/child.h"
+#include "compiler/clang_options.h"
+#include "compiler/diagnostics.h"
+#include "compiler/files.h"
+#include "compiler/ptx.h"
+
+/* More PTX than this is nobody's kernel, but a compiler in a loop. */
+#define OUTPUT_LIMIT (512ull << 20)
+#define VERSION_TIME_NS 5000000000
+#define SOURCE_PATH "/proc/self/fd/3"
+#define RECORDS_FD "4"
+#define RECORDER_PATH "/proc/self/fd/5"
+
+/* One compile under way. */
+typedef struct clang_job {
+    hdrt__cc_clang_state *state;
+    const hdrt__cc_request *request;
+    hdrt__cc_reply *reply;
+    hdrt__cc_clang_options options;
+    hdrt__cc_files files;
+    char *source_folder;
+    char arch[16]; /* the target of this attempt */
+    int source, recorder;
+    int output, records; /* of this attempt; -1: none */
+    hdrt__cc_outcome outcome;
+} clang_job;
+
+/* -- what is known of a clang ------------------------------------------------------------------------------------- */
+
+static bool state_begin(hdrt__cc_clang_state *state, const char *path)
+{
+    if (state->path != NULL && strcmp(state->path, path) == 0)
+        return true;
+    hdrt__cc_clang_state_free(state);
+    state->path = strdup(path);
+    return state->path != NULL;
+}
+
+void hdrt__cc_clang_state_free(hdrt__cc_clang_state *state)
+{
+    free(state->path);
+    *state = (hdrt__cc_clang_state){0};
+}
+
+static int memory_object(const char *name)
+{
+    return memfd_create(name, MFD_CLOEXEC);
+}
+
+/* Run clang for what it says of itself: on its standard output or error. */
+static void ask(const hdrt__cc_request *request, const char *first, const char *second, hdrt__cc_buffer *said)
+{
+    const char *const argv[] = {request->compiler_path, first, second, NULL};
+    const char *const environment[] = {"LC_ALL=C", "CLANG_NO_DEFAULT_CONFIG=1", NULL};
+    int output = memory_object("hdrt-answer");
+    if (output < 0)
+        return;
+    hdrt__cc_command command = {
+        .argv = argv, .environment = environment, .directory = "/", .output = output, .fds = {-1, -1, -1},
+        .memory_limit = request->memory_limit, .file_limit = 1 << 20,
+        .deadline_ns = hdrt__cc_now_ns() + VERSION_TIME_NS,
+    };
+    hdrt__cc_outcome outcome;
+    hdrt__cc_run(&command, &outcome);
+    char bytes[4096];
+    ssize_t got = pread(output, bytes, sizeof bytes, 0);
+    if (got > 0)
+        hdrt__cc_buffer_append(said, bytes, (size_t)got);
+    hdrt__cc_buffer_append(said, outcome.said.bytes, outcome.said.size);
+    hdrt__cc_buffer_free(&outcome.said);
+    close(output);
+}
+
+/* "Debian clang version 19.1.7 (3~deb12u1)" */
+static void learn_version(hdrt__cc_clang_state *state, const hdrt__cc_request *request)
+{
+    if (state->version_asked)
+        return;
+    state->version_asked = true;
+    hdrt__cc_buffer said = {0};
+    ask(request, "--version", NULL, &said);
+    const char *number = said.size > 0 && !said.failed ? strstr((const char *)said.bytes, "clang version ") : NULL;
+    if (number != NULL) {
+        number += strlen("clang version ");
+        snprintf(state->version, sizeof state->version, "clang %.*s", (int)strcspn(number, " \t\r\n"), number);
+    }
+    hdrt__cc_buffer_free(&said);
+}
+
+/* "sm_20 sm_21 ... sm_90a", as clang lists its targets; left empty if it does not. */
+static void list_targets(const hdrt__cc_request *request, hdrt__cc_buffer *out)
+{
+    hdrt__cc_buffer said = {0};
+    ask(request, "--target=nvptx64", "--print-supported-cpus", &said);
+    const char *at = said.size > 0 && !said.failed ? (const char *)said.bytes : "";
+    while ((at = strstr(at, "sm_")) != NULL) {
+        size_t length = 3;
+        while (isalnum((unsigned char)at[length]))
+            length++;
+        hdrt__cc_buffer_format(out, "%s%.*s", out->size > 0 ? " " : "", (int)length, at);
+        at += length;
+    }
+    hdrt__cc_buffer_free(&said);
+}
+
+/* -- one run ---------------------------------------------------------------------------------------------------------- */
+
+/* The name as a C string literal; only these escapes are allowed there by clang 17 and newer. */
+static void append_literal(hdrt__cc_buffer *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        switch (*text) {
+        case '"': hdrt__cc_buffer_text(out, "\\\""); break;
+        case '\\': hdrt__cc_buffer_text(out, "\\\\"); break;
+        case '\n': hdrt__cc_buffer_text(out, "\\n"); break;
+        case '\r': hdrt__cc_buffer_text(out, "\\r"); break;
+        default: hdrt__cc_buffer_append(out, text, 1);
+        }
+}
+
+static bool write_whole(int fd, const unsigned char *bytes, size_t size)
+{
+    size_t at = 0;
+    while (at < size) {
+        ssize_t written = write(fd, bytes + at, size - at);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        at += (size_t)written;
+    }
+    return true;
+}
+
+/* The source as clang reads it: exactly the bytes that were asked for, under the name that they have. */
+static int make_source(const hdrt__cc_request *request)
+{
+    hdrt__cc_buffer text = {0};
+    hdrt__cc_buffer_text(&text, "#line 1 \"");
+    append_literal(&text, request->name);
+    hdrt__cc_buffer_text(&text, "\"\n");
+    hdrt__cc_buffer_append(&text, request->source, request->source_size);
+    int fd = text.failed ? -1 : memory_object("hdrt-source");
+    if (text.failed)
+        errno = ENOMEM;
+    if (fd >= 0 && !write_whole(fd, text.bytes, text.size)) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        fd = -1;
+    }
+    hdrt__cc_buffer_free(&text);
+    return fd;
+}
+
+/* Every flag and why: reference to the driver's own choices is what they take away. */
+static void build_arguments(const clang_job *job, hdrt__cc_arguments *out)
+{
+    static const char *const always[] = {
+        "-x", "cuda", "--cuda-device-only",
+        "--cuda-path=/nonexistent",   /* else it adopts whatever toolkit it finds */
+        "-nocudainc", "-nocudalib",
+        "-nostdlibinc",               /* no standard headers, as under NVRTC */
+        "-Xclang", "-target-feature", "-Xclang", "+ptx75", /* the *_sync builtins; newer targets raise it themselves */
+        "-S", "-fno-crash-diagnostics", "-fno-color-diagnostics", "-Wno-unused-command-line-argument",
+        "-std=c++17",                 /* 14 to 16 would take C++14, NVRTC takes this */
+    };
+    const hdrt__cc_request *request = job->request;
+    hdrt__cc_arguments_add(out, "%s", request->compiler_path);
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        hdrt__cc_arguments_add(out, "%s", always[i]);
+    hdrt__cc_arguments_add(out, "--cuda-gpu-arch=%s", job->arch);
+    if (job->options.debug) {
+        hdrt__cc_arguments_add(out, "-O0");
+        hdrt__cc_arguments_add(out, "-g");
+        hdrt__cc_arguments_add(out, "--cuda-noopt-device-debug");
+    } else {
+        hdrt__cc_arguments_add(out, "-O2");
+    }
+    if (strpbrk(request->name, "\r\n") != NULL) /* clang 18 and newer put it into line comments */
+        hdrt__cc_arguments_add(out, "-fno-verbose-asm");
+    if (!job->options.no_source_include) {
+        hdrt__cc_arguments_add(out, "-iquote");
+        hdrt__cc_arguments_add(out, "%s", job->source_folder);
+    }
+    hdrt__cc_arguments_add(out, "-isystem");
+    hdrt__cc_arguments_add(out, "%s", request->prelude);
+    hdrt__cc_arguments_add(out, "-include");
+    hdrt__cc_arguments_add(out, "%s/hdrt_device.h", request->prelude);
+    if (request->libdevice != NULL) {
+        hdrt__cc_arguments_add(out, "-Xclang");
+        hdrt__cc_arguments_add(out, "-mlink-builtin-bitcode");
+        hdrt__cc_arguments_add(out, "-Xclang");
+        hdrt__cc_arguments_add(out, "%s", request->libdevice);
+    }
+    for (size_t i = 0; i < job->options.arguments.count; i++)
+        hdrt__cc_arguments_add(out, "%s", job->options.arguments.items[i]);
+    hdrt__cc_arguments_add(out, "-o");
+    hdrt__cc_arguments_add(out, "-");
+    hdrt__cc_arguments_add(out, SOURCE_PATH);
+}
+
+static void end_attempt(clang_job *job)
+{
+    if (job->output >= 0)
+        close(job->output);
+    if (job->records >= 0)
+        close(job->records);
+    job->output = job->records = -1;
+    hdrt__cc_buffer_free(&job->outcome.said);
+    hdrt__cc_files_end(&job->files);
+    hdrt__cc_files_begin(&job->files, job->request);
+}
+
+/* false: what the worker itself needed was not to be had; the reply says so. */
+static bool attempt(clang_job *job)
+{
+    const char *const environment[] = {
+        "LC_ALL=C",
+        "CLANG_NO_DEFAULT_CONFIG=1",
+        "LD_PRELOAD=" RECORDER_PATH, /* by descriptor, because a path with a space or colon would be two */
+        HDRT__CC_ENV_RECORD_FD "=" RECORDS_FD,
+        HDRT__CC_ENV_RECORD_SOURCE "=" SOURCE_PATH,
+        NULL,
+    };
+    hdrt__cc_arguments arguments = {0};
+    build_arguments(job, &arguments);
+    if (arguments.failed) {
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_MEMORY, "out of memory while preparing the compile");
+        goto free_arguments;
+    }
+    job->output = memory_object("hdrt-ptx");
+    job->records = memory_object("hdrt-records");
+    if (job->output < 0 || job->records < 0) {
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_IO, "no memory object for the output: %s", strerror(errno));
+        goto free_arguments;
+    }
+    if (!job->options.no_source_include)
+        hdrt__cc_files_look_at_folder(&job->files, job->source_folder);
+    for (size_t i = 0; i < job->options.folders.count; i++)
+        hdrt__cc_files_look_at_folder(&job->files, job->options.folders.items[i]);
+    hdrt__cc_command command = {
+        .argv = (const char *const *)arguments.items, .environment = environment, .directory = job->request->directory,
+        .output = job->output, .fds = {job->source, job->records, job->recorder},
+        .memory_limit = job->request->memory_limit, .file_limit = OUTPUT_LIMIT,
+        .deadline_ns = job->request->deadline_ns,
+    };
+    hdrt__cc_run(&command, &job->outcome);
+
+free_arguments:
+    hdrt__cc_arguments_free(&arguments);
+    return job->reply->status == HDRT_CC_STATUS_OK;
+}
+
+/* -- the target ------------------------------------------------------------------------------------------------------- */
+
+static bool said(const clang_job *job, const char *words)
+{
+    const hdrt__cc_buffer *text = &job->outcome.said;
+    return text->size > 0 && memmem(text->bytes, text->size, words, strlen(words)) != NULL;
+}
+
+/* The next target below `arch`: the same without its letter, then the next number. false: there is none. */
+static bool lower_target(char arch[16])
+{
+    static const unsigned known[] = {50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120};
+    char *letter = arch + 3 + strspn(arch + 3, "0123456789");
+    if (*letter != '\0') {
+        *letter = '\0';
+        return true;
+    }
+    unsigned number = (unsigned)strtoul(arch + 3, NULL, 10), best = 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i] < number)
+            best = known[i];
+    if (best > 0)
+        snprintf(arch, 16, "sm_%u", best);
+    return best > 0;
+}
+
+static void refuse_target(clang_job *job)
+{
+    hdrt__cc_buffer targets = {0};
+    list_targets(job->request, &targets);
+    hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_OPTION, "%s does not know the target %s%s%s%s",
+                        job->state->version[0] != '\0' ? job->state->version : job->request->compiler_path,
+                        job->request->arch, targets.size > 0 ? "; it knows " : "",
+                        targets.size > 0 && !targets.failed ? (const char *)targets.bytes : "",
+                        job->request->arch_lower ? ", none of them below it" : "");
+    hdrt__cc_buffer_free(&targets);
+}
+
+/* Run clang for the target asked for, or for the highest below that it takes. false: the reply says why not. */
+static bool run_for_target(clang_job *job)
+{
+    snprintf(job->arch, sizeof job->arch, "%s", job->request->arch);
+    bool lower = job->request->arch_lower;
+    while (lower && job->state->first_unknown != 0 &&
+           strtoul(job->arch + 3, NULL, 10) >= job->state->first_unknown && lower_target(job->arch))
+        continue;
+    for (;;) {
+        if (!attempt(job))
+            return false;
+        if (job->outcome.end != HDRT__CC_EXITED || job->outcome.code != 1 ||
+            !said(job, "unsupported CUDA gpu architecture"))
+            break;
+        char *letter = job->arch + 3 + strspn(job->arch + 3, "0123456789");
+        if (*letter == '\0')
+            job->state->first_unknown = (unsigned)strtoul(job->arch + 3, NULL, 10);
+        if (!lower || !lower_target(job->arch)) {
+            learn_version(job->state, job->request);
+            refuse_target(job);
+            return false;
+        }
+        end_attempt(job);
+    }
+    return true;
+}
+
+/* -- what came of it -------------------------------------------------------------------------------------------------- */
+
+static bool ran_out_of_memory(const clang_job *job)
+{
+    static const char *const words[] = {
+        "out of memory", "Out of memory", "Out of space", "annot allocate memory", "bad_alloc", "failed to map segment",
+        "memory exhausted", "Insufficient memory",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (said(job, words[i]))
+            return true;
+    return false;
+}
+
+static void fail_by_memory(clang_job *job)
+{
+    if (job->request->memory_limit > 0)
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_LIMIT,
+                            "'%s' ran out of memory within its limit of %llu MiB of address space",
+                            job->request->compiler_path, (unsigned long long)(job->request->memory_limit >> 20));
+    else
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_LIMIT, "'%s' ran out of memory", job->request->compiler_path);
+}
+
+static void fail_by_signal(clang_job *job, int number)
+{
+    if (number == SIGXFSZ)
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_LIMIT, "'%s' wrote more than %llu MiB and was stopped",
+                            job->request->compiler_path, OUTPUT_LIMIT >> 20);
+    else if (ran_out_of_memory(job))
+        fail_by_memory(job);
+    else
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' was ended by signal %d (%s)%s",
+                            job->request->compiler_path, number, strsignal(number),
+                            number == SIGKILL ? ", as the kernel does when memory runs out" : "");
+}
+
+/* The diagnostics into the reply, and the first error, which is what the message begins with. */
+typedef struct diagnostics_context {
+    hdrt__cc_reply *reply;
+    hdrt__cc_diagnostic first_error;
+    size_t errors;
+} diagnostics_context;
+
+static void take_diagnostic(const hdrt__cc_diagnostic *diagnostic, void *context)
+{
+    diagnostics_context *taken = context;
+    hdrt__cc_reply_diagnostic(taken->reply, diagnostic->file, diagnostic->file_length, diagnostic->line,
+                              diagnostic->column, diagnostic->severity, diagnostic->text, diagnostic->text_length);
+    if (diagnostic->severity == 3 && taken->errors++ == 0)
+        taken->first_error = *diagnostic;
+}
+
+/* Errors of the command line come from the driver and have no place; these are its words. */
+static bool is_about_an_option(const hdrt__cc_diagnostic *error)
+{
+    static const char *const words[] = {
+        "unknown argument", "unsupported option", "unsupported argument", "invalid value", "invalid argument",
+        "unknown target", "unsupported CUDA gpu architecture", "invalid integral value",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (memmem(error->text, error->text_length, words[i], strlen(words[i])) != NULL)
+            return error->file == NULL;
+    return false;
+}
+
+static void fail_by_status(clang_job *job, const diagnostics_context *taken, int status)
+{
+    const hdrt__cc_diagnostic *error = &taken->first_error;
+    const char *path = job->request->compiler_path;
+    const hdrt__cc_buffer *text = &job->outcome.said;
+    int line = text->size > 0 ? (int)strcspn((const char *)text->bytes, "\r\n") : 0;
+    if (status > 128 && status < 160) /* a signal, caught by clang's own crash handling or by a shell */
+        fail_by_signal(job, status - 128);
+    else if (taken->errors == 0 && ran_out_of_memory(job))
+        fail_by_memory(job);
+    else if (status == 127)
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_NO_COMPILER, "'%s' cannot run: %.*s", path, line,
+                            line > 0 ? (const char *)text->bytes : "");
+    else if (status == 1 && taken->errors > 0 && is_about_an_option(error))
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_OPTION, "%.*s", (int)error->text_length, error->text);
+    else if (status == 1 && taken->errors > 0 && error->file != NULL)
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_COMPILE, "%.*s:%u:%u: %.*s", (int)error->file_length,
+                            error->file, error->line, error->column, (int)error->text_length, error->text);
+    else if (status == 1 && taken->errors > 0)
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_COMPILE, "%.*s", (int)error->text_length, error->text);
+    else if (taken->errors > 0)
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' failed inside (status %d): %.*s", path, status,
+                            (int)error->text_length, error->text);
+    else
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' ended with status %d%s%.*s", path, status,
+                            line > 0 ? ": " : " and said nothing", line, line > 0 ? (const char *)text->bytes : "");
+}
+
+/* true: clang ended well. */
+static bool judge(clang_job *job)
+{
+    const hdrt__cc_outcome *outcome = &job->outcome;
+    const hdrt__cc_request *request = job->request;
+    diagnostics_context taken = {.reply = job->reply};
+    if (outcome->said.failed) {
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_MEMORY, "out of memory while reading what the compiler said");
+        return false;
+    }
+    hdrt__cc_buffer_append(&job->reply->log, outcome->said.bytes, outcome->said.size);
+    if (outcome->said.size > 0)
+        hdrt__cc_parse_clang((const char *)outcome->said.bytes, outcome->said.size, request->name, take_diagnostic,
+                             &taken);
+    hdrt__cc_files_explain_refusals(&job->files, job->reply);
+    switch (outcome->end) {
+    case HDRT__CC_NO_CHILD:
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_IO, "cannot start a process for '%s': %s",
+                            request->compiler_path, strerror(outcome->code));
+        break;
+    case HDRT__CC_NOT_STARTED:
+        if (outcome->in_directory)
+            hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_IO,
+                                "cannot enter the folder '%s', from which relative paths go: %s", request->directory,
+                                strerror(outcome->code));
+        else if (outcome->code == ENOMEM)
+            fail_by_memory(job);
+        else
+            hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_NO_COMPILER, "cannot run '%s': %s", request->compiler_path,
+                                strerror(outcome->code));
+        break;
+    case HDRT__CC_TIMED_OUT:
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_LIMIT, "'%s' did not finish within %u ms and was stopped",
+                            request->compiler_path, request->time_limit_ms);
+        break;
+    case HDRT__CC_SIGNALLED: fail_by_signal(job, outcome->code); break;
+    case HDRT__CC_EXITED:
+        if (outcome->code != 0)
+            fail_by_status(job, &taken, outcome->code);
+        break;
+    }
+    return job->reply->status == HDRT_CC_STATUS_OK;
+}
+
+static void report_external(const char *name, size_t length, void *context)
+{
+    hdrt__cc_reply *reply = context;
+    hdrt__cc_buffer_field(&reply->fields, HDRT_CC_UNRESOLVED, name, length);
+}
+
+static void take_ptx(clang_job *job)
+{
+    struct stat status;
+    if (fstat(job->output, &status) != 0 || status.st_size == 0) {
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' ended well but wrote no code",
+                            job->request->compiler_path);
+        return;
+    }
+    size_t size = (size_t)status.st_size;
+    char *ptx = mmap(NULL, size, PROT_READ, MAP_PRIVATE, job->output, 0);
+    if (ptx == MAP_FAILED) {
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_MEMORY, "out of memory while reading the code");
+        return;
+    }
+    if (job->options.max_registers > 0) {
+        hdrt__cc_buffer limited = {0};
+        hdrt__cc_ptx_limit_registers(ptx, size, job->options.max_registers, &limited);
+        job->reply->fields.failed |= limited.failed;
+        hdrt__cc_buffer_field(&job->reply->fields, HDRT_CC_CODE_PTX, limited.bytes, limited.size);
+        hdrt__cc_buffer_free(&limited);
+    } else {
+        hdrt__cc_buffer_field(&job->reply->fields, HDRT_CC_CODE_PTX, ptx, size);
+    }
+    hdrt__cc_ptx_externals(ptx, size, report_external, job->reply);
+    munmap(ptx, size);
+}
+
+/* What stands in the way of storing, apart from single files. */
+static void judge_records(clang_job *job, bool whole)
+{
+    const hdrt__cc_request *request = job->request;
+    if (!whole)
+        hdrt__cc_reply_no_store(job->reply, "the records of the files read are damaged");
+    else if (!job->files.hello)
+        hdrt__cc_reply_no_store(job->reply, "the file recorder '%s' did not run in '%s'", request->recorder,
+                                request->compiler_path);
+    else if (job->files.count == 0)
+        hdrt__cc_reply_no_store(job->reply, "not one file was recorded, not even the prelude");
+    const char *macro = hdrt__cc_time_macro(request->source, request->source_size);
+    for (size_t i = 0; macro == NULL && i < request->option_count; i++)
+        macro = hdrt__cc_time_macro(request->options[i], strlen(request->options[i]));
+    if (macro != NULL)
+        hdrt__cc_reply_no_store(job->reply, "the source uses %s", macro);
+}
+
+static void finish(clang_job *job, bool records_whole)
+{
+    take_ptx(job);
+    if (job->reply->status != HDRT_CC_STATUS_OK)
+        return;
+    hdrt__cc_reply_text(job->reply, HDRT_CC_ARCH_USED, "%s", job->arch);
+    if (strcmp(job->arch, job->request->arch) != 0)
+        hdrt__cc_reply_text(job->reply, HDRT_CC_NOTE, "%s does not know %s; compiled for %s",
+                            job->state->version[0] != '\0' ? job->state->version : "clang", job->request->arch,
+                            job->arch);
+    judge_records(job, records_whole);
+    hdrt__cc_files_report(&job->files, job->reply);
+}
+
+void hdrt__cc_compile_clang(hdrt__cc_clang_state *state, const hdrt__cc_request *request, hdrt__cc_reply *reply)
+{
+    clang_job job = {.state = state, .request = request, .reply = reply, .source = -1, .recorder = -1, .output = -1,
+                     .records = -1};
+    if (request->kind == HDRT_CC_CUBIN) {
+        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_UNSUPPORTED, "clang makes PTX only, no cubin: that takes NVRTC");
+        return;
+    }
+    hdrt__cc_files_begin(&job.files, request);
+    if (!hdrt__cc_clang_translate(request, &job.options, reply))
+        goto free_options;
+    job.source_folder = hdrt__cc_source_directory(request);
+    if (job.source_folder == NULL || !state_begin(state, request->compiler_path)) {
+        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_MEMORY, "out of memory while preparing the compile");
+        goto free_folder;
+    }
+    job.recorder = open(request->recorder, O_RDONLY | O_CLOEXEC);
+    if (job.recorder < 0) {
+        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_IO, "cannot open the file recorder '%s': %s", request->recorder,
+                            strerror(errno));
+        goto free_folder;
+    }
+    job.source = make_source(request);
+    if (job.source < 0) {
+        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_IO, "no memory object for the source: %s", strerror(errno));
+        goto close_recorder;
+    }
+    if (run_for_target(&job)) {
+        bool records_whole = hdrt__cc_files_read_records(&job.files, job.records);
+        bool well = judge(&job);
+        if (job.outcome.end != HDRT__CC_NOT_STARTED && job.outcome.end != HDRT__CC_TIMED_OUT)
+            learn_version(state, request);
+        if (well)
+            finish(&job, records_whole);
+    }
+    if (state->version[0] != '\0')
+        hdrt__cc_reply_text(reply, HDRT_CC_COMPILER_VERSION, "%s", state->version);
+    end_attempt(&job);
+    close(job.source);
+
+close_recorder:
+    close(job.recorder);
+free_folder:
+    free(job.source_folder);
+free_options:
+    hdrt__cc_clang_options_free(&job.options);
+    hdrt__cc_files_end(&job.files);
+}

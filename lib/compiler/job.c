@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/job.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* More reasons than these tell nobody anything. */
+#define NO_STORE_REASONS 8u
+
+int64_t hdrt__cc_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* -- the request ------------------------------------------------------------------------------------------------- */
+
+static bool take_u32(const hdrt__cc_field *field, uint32_t *out)
+{
+    if (field->size != 4)
+        return false;
+    *out = hdrt__cc_read_u32(field->bytes);
+    return true;
+}
+
+static bool add_option(hdrt__cc_request *request, const char *text)
+{
+    if (request->option_count == request->option_capacity) {
+        size_t capacity = request->option_capacity ? request->option_capacity * 2 : 16;
+        const char **options = reallocarray(request->options, capacity, sizeof *options);
+        if (options == NULL)
+            return false;
+        request->options = options;
+        request->option_capacity = capacity;
+    }
+    request->options[request->option_count++] = text;
+    return true;
+}
+
+/* Where a text field goes; NULL for tags that are no texts. */
+static const char **text_place(hdrt__cc_request *request, uint32_t tag)
+{
+    switch (tag) {
+    case HDRT_CC_COMPILER_PATH: return &request->compiler_path;
+    case HDRT_CC_BUILTINS_PATH: return &request->builtins_path;
+    case HDRT_CC_NAME: return &request->name;
+    case HDRT_CC_DIRECTORY: return &request->directory;
+    case HDRT_CC_ARCH: return &request->arch;
+    case HDRT_CC_PRELUDE: return &request->prelude;
+    case HDRT_CC_RECORDER: return &request->recorder;
+    case HDRT_CC_RANDOM_SEED: return &request->random_seed;
+    case HDRT_CC_LIBDEVICE: return &request->libdevice;
+    default: return NULL;
+    }
+}
+
+/* One field. NULL: taken; "": no memory; else what is wrong with it. `next` is where texts are copied to. */
+static const char *take_field(hdrt__cc_request *request, const hdrt__cc_field *field, char **next)
+{
+    uint32_t number = 0;
+    switch (field->tag) {
+    case HDRT_CC_BACK_END: return take_u32(field, &request->back_end) ? NULL : "the back end is not a number";
+    case HDRT_CC_KIND: return take_u32(field, &request->kind) ? NULL : "the kind is not a number";
+    case HDRT_CC_TIME_LIMIT:
+        return take_u32(field, &request->time_limit_ms) ? NULL : "the time limit is not a number";
+    case HDRT_CC_ARCH_LOWER:
+        if (!take_u32(field, &number) || number > 1)
+            return "the permission to lower the target is neither 0 nor 1";
+        request->arch_lower = number == 1;
+        return NULL;
+    case HDRT_CC_MEMORY_LIMIT:
+        if (field->size != 8)
+            return "the memory limit is not a number";
+        request->memory_limit = hdrt__cc_read_u64(field->bytes);
+        return NULL;
+    default: break;
+    }
+
+    char *text = *next;
+    if (field->size > 0)
+        memcpy(text, field->bytes, field->size);
+    text[field->size] = '\0';
+    *next += field->size + 1;
+    if (field->tag == HDRT_CC_SOURCE) {
+        request->source = text;
+        request->source_size = field->size;
+        return NULL;
+    }
+    if (memchr(text, '\0', field->size) != NULL)
+        return "a text holds a NUL";
+    if (field->tag == HDRT_CC_OPTION)
+        return add_option(request, text) ? NULL : "";
+    const char **place = text_place(request, field->tag);
+    if (place == NULL)
+        return "a field with an unknown tag";
+    if (*place != NULL)
+        return "a field that is there twice";
+    *place = text;
+    return NULL;
+}
+
+static bool absolute_or_absent(const char *path)
+{
+    return path == NULL || path[0] == '/';
+}
+
+/* sm_ or compute_ is the client's; here it is sm_, two or three digits, and perhaps a or f. */
+static bool arch_is_well_formed(const char *arch)
+{
+    if (strncmp(arch, "sm_", 3) != 0)
+        return false;
+    size_t digits = strspn(arch + 3, "0123456789");
+    const char *suffix = arch + 3 + digits;
+    return digits >= 2 && digits <= 3 && (*suffix == '\0' || (strchr("af", *suffix) != NULL && suffix[1] == '\0'));
+}
+
+/* What is missing or out of range; NULL: nothing. */
+static const char *request_defect(const hdrt__cc_request *request)
+{
+    if (request->back_end != HDRT_CC_NVRTC && request->back_end != HDRT_CC_CLANG)
+        return "the back end is neither NVRTC nor clang";
+    if (request->kind != HDRT_CC_PTX && request->kind != HDRT_CC_CUBIN)
+        return "the kind is neither PTX nor cubin";
+    if (request->compiler_path == NULL || request->source == NULL || request->name == NULL ||
+        request->directory == NULL || request->arch == NULL)
+        return "one of compiler path, source, name, folder and arch is missing";
+    if (request->name[0] == '\0')
+        return "the name is empty";
+    if (!arch_is_well_formed(request->arch))
+        return "the arch is not sm_ and two or three digits, perhaps with a or f";
+    if (!absolute_or_absent(request->compiler_path) || !absolute_or_absent(request->builtins_path) ||
+        !absolute_or_absent(request->directory) || !absolute_or_absent(request->prelude) ||
+        !absolute_or_absent(request->recorder) || !absolute_or_absent(request->libdevice))
+        return "a path that has to be absolute is not";
+    if (request->back_end == HDRT_CC_CLANG && (request->prelude == NULL || request->recorder == NULL))
+        return "prelude and recorder are needed for clang";
+    return NULL;
+}
+
+/* Every text costs its bytes and a NUL; a field's header is longer than that. */
+bool hdrt__cc_request_parse(hdrt__cc_request *request, const unsigned char *payload, size_t size,
+                            hdrt__cc_reply *reply)
+{
+    *request = (hdrt__cc_request){.deadline_ns = INT64_MAX};
+    request->texts = malloc(size + 1);
+    const char *defect = request->texts == NULL ? "" : NULL;
+    char *next = request->texts;
+    size_t at = 0;
+    bool malformed = false;
+    hdrt__cc_field field;
+    while (defect == NULL && hdrt__cc_next_field(payload, size, &at, &field, &malformed))
+        defect = take_field(request, &field, &next);
+    if (defect == NULL && malformed)
+        defect = "a field is longer than its message";
+    if (defect == NULL)
+        defect = request_defect(request);
+    if (defect != NULL && defect[0] == '\0')
+        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_MEMORY, "out of memory while reading the request");
+    else if (defect != NULL)
+        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_PROTOCOL, "malformed request: %s", defect);
+    if (defect != NULL)
+        return false;
+    if (request->time_limit_ms > 0)
+        request->deadline_ns = hdrt__cc_now_ns() + (int64_t)request->time_limit_ms * 1000000;
+    return true;
+}
+
+void hdrt__cc_request_free(hdrt__cc_request *request)
+{
+    free(request->options);
+    free(request->texts);
+    *request = (hdrt__cc_request){0};
+}
+
+/* -- the reply --------------------------------------------------------------------------------------------------- */
+
+void hdrt__cc_reply_fail(hdrt__cc_reply *reply, enum hdrt_cc_status status, const char *format, ...)
+{
+    if (reply->status != HDRT_CC_STATUS_OK)
+        return;
+    reply->status = status;
+    va_list arguments;
+    va_start(arguments, format);
+    hdrt__cc_buffer_vformat(&reply->message, format, arguments);
+    va_end(arguments);
+}
+
+static void add_text(hdrt__cc_reply *reply, uint32_t tag, const char *format, va_list arguments)
+{
+    hdrt__cc_buffer text = {0};
+    hdrt__cc_buffer_vformat(&text, format, arguments);
+    if (text.failed)
+        reply->fields.failed = true;
+    else
+        hdrt__cc_buffer_field(&reply->fields, tag, text.bytes, text.size);
+    hdrt__cc_buffer_free(&text);
+}
+
+void hdrt__cc_reply_text(hdrt__cc_reply *reply, uint32_t tag, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_text(reply, tag, format, arguments);
+    va_end(arguments);
+}
+
+void hdrt__cc_reply_no_store(hdrt__cc_reply *reply, const char *format, ...)
+{
+    if (reply->no_store_count++ >= NO_STORE_REASONS)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    add_text(reply, HDRT_CC_NO_STORE, format, arguments);
+    va_end(arguments);
+}
+
+void hdrt__cc_reply_diagnostic(hdrt__cc_reply *reply, const char *file, size_t file_length, uint32_t line,
+                               uint32_t column, uint32_t severity, const char *text, size_t text_length)
+{
+    hdrt__cc_buffer *fields = &reply->fields;
+    hdrt__cc_buffer_u32(fields, HDRT_CC_DIAGNOSTIC);
+    hdrt__cc_buffer_u64(fields, 16 + (uint64_t)file_length + text_length);
+    hdrt__cc_buffer_u32(fields, line);
+    hdrt__cc_buffer_u32(fields, column);
+    hdrt__cc_buffer_u32(fields, severity);
+    hdrt__cc_buffer_u32(fields, (uint32_t)file_length);
+    hdrt__cc_buffer_append(fields, file, file_length);
+    hdrt__cc_buffer_append(fields, text, text_length);
+}
+
+void hdrt__cc_reply_finish(hdrt__cc_reply *reply, hdrt__cc_buffer *out)
+{
+    unsigned char status[4];
+    for (int i = 0; i < 4; i++)
+        status[i] = (unsigned char)(reply->status >> (8 * i));
+    hdrt__cc_buffer payload = {0};
+    hdrt__cc_buffer_field(&payload, HDRT_CC_STATUS, status, sizeof status);
+    if (reply->message.size > 0)
+        hdrt__cc_buffer_field(&payload, HDRT_CC_MESSAGE, reply->message.bytes, reply->message.size);
+    if (reply->log.size > 0)
+        hdrt__cc_buffer_field(&payload, HDRT_CC_LOG, reply->log.bytes, reply->log.size);
+    hdrt__cc_buffer_append(&payload, reply->fields.bytes, reply->fields.size);
+
+    hdrt__cc_buffer_u32(out, HDRT_CC_MAGIC);
+    hdrt__cc_buffer_u32(out, HDRT_CC_VERSION);
+    hdrt__cc_buffer_u32(out, HDRT_CC_REPLY_COMPILE);
+    hdrt__cc_buffer_u32(out, 0);
+    hdrt__cc_buffer_u64(out, payload.size);
+    hdrt__cc_buffer_append(out, payload.bytes, payload.size);
+    if (payload.failed || payload.size > HDRT_CC_MESSAGE_LIMIT || reply->message.failed || reply->log.failed ||
+        reply->fields.failed)
+        out->failed = true;
+    hdrt__cc_buffer_free(&payload);
+}
+
+void hdrt__cc_reply_free(hdrt__cc_reply *reply)
+{
+    hdrt__cc_buffer_free(&reply->message);
+    hdrt__cc_buffer_free(&reply->log);
+    hdrt__cc_buffer_free(&reply->fields);
+    *reply = (hdrt__cc_reply){0};
+}
+
+/* -- what both back ends ask about a source ----------------------------------------------------------------------- */
+
+char *hdrt__cc_absolute(const hdrt__cc_request *request, const char *path)
+{
+    if (path[0] == '/')
+        return strdup(path);
+    char *absolute = NULL;
+    const char *separator = strcmp(request->directory, "/") == 0 ? "" : "/";
+    return asprintf(&absolute, "%s%s%s", request->directory, separator, path) < 0 ? NULL : absolute;
+}
+
+char *hdrt__cc_source_directory(const hdrt__cc_request *request)
+{
+    char *path = hdrt__cc_absolute(request, request->name);
+    if (path == NULL)
+        return NULL;
+    char *slash = strrchr(path, '/');
+    slash[slash == path ? 1 : 0] = '\0';
+    return path;
+}
+
+/* `import` is not among them: no back end has modules on. A spelling broken over lines is found by its records. */
+bool hdrt__cc_includes_anything(const hdrt__cc_request *request)
+{
+    static const char *const words[] = {"include", "__has_embed", "embed"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (memmem(request->source, request->source_size, words[i], strlen(words[i])) != NULL)
+            return true;
+    for (size_t i = 0; i < request->option_count; i++)
+        if (strncmp(request->options[i], "-include", 8) == 0 || strncmp(request->options[i], "--pre-include", 13) == 0)
+            return true;
+    return false;
+}
+
+const char *hdrt__cc_time_macro(const char *text, size_t size)
+{
+    static const char *const macros[] = {"__DATE__", "__TIME__", "__TIMESTAMP__"};
+    for (size_t i = 0; i < sizeof macros / sizeof *macros; i++)
+        if (memmem(text, size, macros[i], strlen(macros[i])) != NULL)
+            return macros[i];
+    return NULL;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/ptx.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* A line of LLVM's PTX, from `at`; each directive that matters here stands on a line of its own. */
+static const char *line_end(const char *at, const char *end)
+{
+    const char *feed = memchr(at, '\n', (size_t)(end - at));
+    return feed != NULL ? feed : end;
+}
+
+static bool begins(const char *at, const char *end, const char *word)
+{
+    size_t length = strlen(word);
+    return (size_t)(end - at) >= length && memcmp(at, word, length) == 0;
+}
+
+static bool is_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
+}
+
+static const char *skip_space(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+        at++;
+    return at;
+}
+
+static bool supplied_by_the_driver(const char *name, size_t length)
+{
+    static const char *const names[] = {"vprintf", "__assertfail", "malloc", "free"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
+            return true;
+    return false;
+}
+
+/* ".extern .func  (.param .b32 func_retval0) __nv_expf", the name sometimes on the next line. */
+void hdrt__cc_ptx_externals(const char *ptx, size_t size, void (*sink)(const char *name, size_t length, void *context),
+                            void *context)
+{
+    static const char word[] = ".extern .func";
+    const char *end = ptx + size;
+    for (const char *at = ptx, *feed; at < end; at = feed < end ? feed + 1 : end) {
+        feed = line_end(at, end);
+        if (!begins(at, feed, word))
+            continue;
+        const char *name = skip_space(at + sizeof word - 1, end);
+        if (name < end && *name == '(') {
+            const char *close = memchr(name, ')', (size_t)(end - name));
+            if (close == NULL)
+                return;
+            name = skip_space(close + 1, end);
+        }
+        const char *stop = name;
+        while (stop < end && is_name(*stop))
+            stop++;
+        if (stop > name && !supplied_by_the_driver(name, (size_t)(stop - name)))
+            sink(name, (size_t)(stop - name), context);
+    }
+}
+
+/* A kernel's directives stand between the line with .entry and the one that is its opening brace. */
+void hdrt__cc_ptx_limit_registers(const char *ptx, size_t size, uint32_t count, hdrt__cc_buffer *out)
+{
+    const char *end = ptx + size;
+    bool in_head = false, limited = false;
+    for (const char *at = ptx, *next; at < end; at = next) {
+        const char *feed = line_end(at, end);
+        next = feed < end ? feed + 1 : end;
+        if (begins(at, feed, ".visible .entry") || begins(at, feed, ".weak .entry") || begins(at, feed, ".entry")) {
+            in_head = true;
+            limited = false;
+        } else if (in_head && begins(at, feed, ".maxnreg")) {
+            limited = true;
+        } else if (in_head && begins(at, feed, "{")) {
+            if (!limited)
+                hdrt__cc_buffer_format(out, ".maxnreg %u\n", count);
+            in_head = false;
+        }
+        hdrt__cc_buffer_append(out, at, (size_t)(next - at));
+    }
+}

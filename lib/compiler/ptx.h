@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* What clang.c needs to see in, and do to, the PTX that clang wrote. Works on any text, right or not. */
+#ifndef HDRT_COMPILER_PTX_H
+#define HDRT_COMPILER_PTX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compiler/buffer.h"
+
+/* Call `sink` with each function that is declared .extern and not supplied by the driver (vprintf and so on). */
+void hdrt__cc_ptx_externals(const char *ptx, size_t size, void (*sink)(const char *name, size_t length, void *context),
+                            void *context);
+/* Copy the PTX with `.maxnreg count` on every kernel that has none: --maxrregcount, which clang has no option for. */
+void hdrt__cc_ptx_limit_registers(const char *ptx, size_t size, uint32_t count, hdrt__cc_buffer *out);
+
+#endif
