@@ -70,9 +70,10 @@ static int keep_only(int fd)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     int socket = fcntl(fd, F_DUPFD_CLOEXEC, HDRT__CC_FIRST_FREE_FD);
-    if (null < 0 || socket < 0 || dup3(socket, HDRT__CC_FIRST_FREE_FD, O_CLOEXEC) < 0)
-        if (socket != HDRT__CC_FIRST_FREE_FD)
-            return -1;
+    if (null < 0 || socket < 0)
+        return -1;
+    if (socket != HDRT__CC_FIRST_FREE_FD && dup3(socket, HDRT__CC_FIRST_FREE_FD, O_CLOEXEC) < 0)
+        return -1;
     for (int low = 0; low < HDRT__CC_FIRST_FREE_FD; low++)
         if (null != low && dup2(null, low) < 0)
             return -1;
