@@ -43,9 +43,14 @@ typedef struct clang_job {
 
 static bool state_begin(hdrt__cc_clang_state *state, const char *path)
 {
-    if (state->path != NULL && strcmp(state->path, path) == 0)
+    struct stat now = {0};
+    stat(path, &now); /* that it is not there comes out when it is to run */
+    if (state->path != NULL && strcmp(state->path, path) == 0 && state->identity.st_ino == now.st_ino &&
+        state->identity.st_dev == now.st_dev && state->identity.st_mtim.tv_sec == now.st_mtim.tv_sec &&
+        state->identity.st_mtim.tv_nsec == now.st_mtim.tv_nsec)
         return true;
     hdrt__cc_clang_state_free(state);
+    state->identity = now;
     state->path = strdup(path);
     return state->path != NULL;
 }
@@ -511,13 +516,9 @@ static void judge_records(clang_job *job, bool whole)
     else if (!job->files.hello)
         hdrt__cc_reply_no_store(job->reply, "the file recorder '%s' did not run in '%s'", request->recorder,
                                 request->compiler_path);
-    else if (job->files.count == 0)
+    else if (!hdrt__cc_files_are_recorded(&job->files))
         hdrt__cc_reply_no_store(job->reply, "not one file was recorded, not even the prelude");
-    const char *macro = hdrt__cc_time_macro(request->source, request->source_size);
-    for (size_t i = 0; macro == NULL && i < request->option_count; i++)
-        macro = hdrt__cc_time_macro(request->options[i], strlen(request->options[i]));
-    if (macro != NULL)
-        hdrt__cc_reply_no_store(job->reply, "the source uses %s", macro);
+    hdrt__cc_refuse_time_macros(request, job->reply);
 }
 
 static void finish(clang_job *job, bool records_whole)

@@ -18,6 +18,7 @@
 struct hdrt__cc_file {
     char *path; /* absolute */
     bool present, missed, refused, changed;
+    bool opened;                 /* or tried to; else it was only asked after */
     uint32_t error, mode;        /* of the last miss or refusal */
     hdrt__cc_record_head first;  /* the first look that found it */
 };
@@ -84,6 +85,7 @@ static bool same_file(const hdrt__cc_record_head *a, const hdrt__cc_record_head 
 
 static void merge(hdrt__cc_file *file, const hdrt__cc_record_head *head)
 {
+    file->opened |= head->opened != 0;
     if (head->kind == HDRT__CC_RECORD_FILE) {
         if (file->present && !same_file(&file->first, head))
             file->changed = true;
@@ -273,6 +275,28 @@ close_file:
     free(bytes);
     if (fd >= 0)
         close(fd);
+}
+
+void hdrt__cc_files_forget_unopened(hdrt__cc_files *files, const char *path)
+{
+    char *absolute = hdrt__cc_absolute(files->request, path);
+    if (absolute == NULL) {
+        files->failed = true;
+        return;
+    }
+    hdrt__cc_file key = {.path = absolute};
+    hdrt__cc_file **found = tfind(&key, &files->by_path, compare_paths);
+    if (found != NULL && !(*found)->opened)
+        (*found)->present = (*found)->missed = (*found)->refused = false;
+    free(absolute);
+}
+
+bool hdrt__cc_files_are_recorded(const hdrt__cc_files *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        if (files->files[i]->opened)
+            return true;
+    return false;
 }
 
 void hdrt__cc_files_report(hdrt__cc_files *files, hdrt__cc_reply *reply)

@@ -36,6 +36,10 @@ void hdrt__cc_files_add(hdrt__cc_files *files, const hdrt__cc_record_head *head,
 bool hdrt__cc_files_read_records(hdrt__cc_files *files, int fd);
 /* Note that a folder in the search path is not there, before the compile. */
 void hdrt__cc_files_look_at_folder(hdrt__cc_files *files, const char *path);
+/* NVRTC asks after names that stand for no file: forget this one unless it was opened as well. */
+void hdrt__cc_files_forget_unopened(hdrt__cc_files *files, const char *path);
+/* Whether anything was opened, or tried to. */
+bool hdrt__cc_files_are_recorded(const hdrt__cc_files *files);
 /* Append to the log what the compiler was not allowed to open, in words. */
 void hdrt__cc_files_explain_refusals(const hdrt__cc_files *files, hdrt__cc_reply *reply);
 /* Check, hash and report everything after a compile that succeeded. */

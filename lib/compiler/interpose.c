@@ -105,9 +105,9 @@ static void note(int folder, const char *path, hdrt__cc_record_head head)
     errno = error;
 }
 
-static hdrt__cc_record_head now_head(void)
+static hdrt__cc_record_head now_head(bool opening)
 {
-    hdrt__cc_record_head head = {0};
+    hdrt__cc_record_head head = {.opened = opening};
     struct timespec now;
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
     head.seen_ns = nanoseconds(now);
@@ -115,9 +115,9 @@ static hdrt__cc_record_head now_head(void)
 }
 
 /* Note what a call found. false: the compiler is to be told ENOENT (in errno). */
-static bool note_found(int folder, const char *path, hdrt__cc_record_head head, const struct stat *status, bool opened)
+static bool note_found(int folder, const char *path, hdrt__cc_record_head head, const struct stat *status)
 {
-    if (!opened && S_ISDIR(status->st_mode))
+    if (!head.opened && S_ISDIR(status->st_mode))
         return true;
     head.kind = S_ISREG(status->st_mode) ? HDRT__CC_RECORD_FILE : HDRT__CC_RECORD_REFUSED;
     head.mode = (uint32_t)status->st_mode;
@@ -142,14 +142,14 @@ static void note_missed(int folder, const char *path, hdrt__cc_record_head head)
 /* What is there is looked at before it is opened, because opening a device can act on it, and again when it is open. */
 static int watched_open(int folder, const char *path, int flags)
 {
-    hdrt__cc_record_head head = now_head();
+    hdrt__cc_record_head head = now_head(true);
     struct stat status;
     if (next_fstatat(folder, path, &status, 0) != 0) {
         note_missed(folder, path, head);
         return -1;
     }
     if (!S_ISREG(status.st_mode)) {
-        note_found(folder, path, head, &status, true);
+        note_found(folder, path, head, &status);
         return -1;
     }
     int fd = next_openat(folder, path, flags | O_NONBLOCK | O_NOCTTY, 0);
@@ -159,7 +159,7 @@ static int watched_open(int folder, const char *path, int flags)
             close(fd);
         return -1;
     }
-    if (!note_found(folder, path, head, &status, true)) {
+    if (!note_found(folder, path, head, &status)) {
         close(fd);
         errno = ENOENT;
         return -1;
@@ -192,7 +192,7 @@ static int look_at(int folder, const char *path, struct stat *status, int flags)
     }
     if (watch == HDRT__CC_PASS)
         return next_fstatat(folder, path, status, flags);
-    hdrt__cc_record_head head = now_head();
+    hdrt__cc_record_head head = now_head(false);
     int result = next_fstatat(folder, path, status, flags);
     if (result != 0) {
         note_missed(folder, path, head);
@@ -200,7 +200,7 @@ static int look_at(int folder, const char *path, struct stat *status, int flags)
     }
     if (S_ISLNK(status->st_mode)) /* lstat: what it leads to comes out when that is opened */
         return 0;
-    return note_found(folder, path, head, status, false) ? 0 : -1;
+    return note_found(folder, path, head, status) ? 0 : -1;
 }
 
 static bool has_mode(int flags)

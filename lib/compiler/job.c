@@ -286,17 +286,45 @@ char *hdrt__cc_source_directory(const hdrt__cc_request *request)
     return path;
 }
 
-/* `import` is not among them: no back end has modules on. A spelling broken over lines is found by its records. */
+/* Whether the line that leads up to `at` has a # on it, in any of its spellings; a backslash continues a line. */
+static bool is_directive(const char *source, const char *at)
+{
+    for (const char *p = at; p > source; p--) {
+        if (p[-1] == '\n' && (p - 1 == source || (p[-2] != '\\' && p[-2] != '\r')))
+            return false;
+        if (p[-1] == '#' || (p[-1] == ':' && p - 1 > source && p[-2] == '%') ||
+            (p[-1] == '=' && p - 2 > source && p[-2] == '?' && p[-3] == '?'))
+            return true;
+    }
+    return false;
+}
+
 bool hdrt__cc_includes_anything(const hdrt__cc_request *request)
 {
-    static const char *const words[] = {"include", "__has_embed", "embed"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (memmem(request->source, request->source_size, words[i], strlen(words[i])) != NULL)
-            return true;
+    static const char *const words[] = {"include", "embed"};
+    const char *end = request->source + request->source_size;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *at = request->source;
+        while ((at = memmem(at, (size_t)(end - at), words[i], strlen(words[i]))) != NULL) {
+            if (is_directive(request->source, at)) /* __has_include too: it stands behind #if */
+                return true;
+            at++;
+        }
+    }
     for (size_t i = 0; i < request->option_count; i++)
-        if (strncmp(request->options[i], "-include", 8) == 0 || strncmp(request->options[i], "--pre-include", 13) == 0)
+        if (strstr(request->options[i], "-include=") != NULL || strcmp(request->options[i], "-include") == 0 ||
+            strcmp(request->options[i], "--pre-include") == 0 || strcmp(request->options[i], "-pre-include") == 0)
             return true;
     return false;
+}
+
+void hdrt__cc_refuse_time_macros(const hdrt__cc_request *request, hdrt__cc_reply *reply)
+{
+    const char *macro = hdrt__cc_time_macro(request->source, request->source_size);
+    for (size_t i = 0; macro == NULL && i < request->option_count; i++)
+        macro = hdrt__cc_time_macro(request->options[i], strlen(request->options[i]));
+    if (macro != NULL)
+        hdrt__cc_reply_no_store(reply, "the source uses %s", macro);
 }
 
 const char *hdrt__cc_time_macro(const char *text, size_t size)

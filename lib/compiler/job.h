@@ -69,6 +69,8 @@ char *hdrt__cc_source_directory(const hdrt__cc_request *request);
 char *hdrt__cc_absolute(const hdrt__cc_request *request, const char *path);
 /* Whether the source or an option can include anything, seen as text. */
 bool hdrt__cc_includes_anything(const hdrt__cc_request *request);
+/* HDRT_CC_NO_STORE if the source or an option has a date or time macro. */
+void hdrt__cc_refuse_time_macros(const hdrt__cc_request *request, hdrt__cc_reply *reply);
 /* A date or time macro in the text, NULL if there is none. */
 const char *hdrt__cc_time_macro(const char *text, size_t size);
 

@@ -187,10 +187,14 @@ static bool answer(worker *self, const hdrt__cc_buffer *payload)
         else
             hdrt__cc_compile_nvrtc(&self->nvrtc, self->socket, &request, &reply);
     }
+    /* An NVRTC that ran out of something is not used again: it leaves its data as they were at that moment. */
+    bool worn_out = request.back_end == HDRT_CC_NVRTC &&
+                    (reply.status == HDRT_CC_STATUS_LIMIT || reply.status == HDRT_CC_STATUS_CRASHED ||
+                     reply.status == HDRT_CC_STATUS_MEMORY);
     hdrt__cc_request_free(&request);
     bool sent = send_reply(self->socket, &reply);
     hdrt__cc_reply_free(&reply);
-    return sent;
+    return sent && !worn_out;
 }
 
 static void refuse(int socket, enum hdrt_cc_status status, const char *text)

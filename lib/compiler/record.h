@@ -21,9 +21,10 @@ enum hdrt__cc_record_kind {
 /* In front of path_length bytes of path. Same host, same build: plain memory. */
 typedef struct hdrt__cc_record_head {
     uint32_t kind;
+    uint32_t opened;         /* 1: it was to be opened; 0: only asked after */
     uint32_t error;          /* errno of a miss */
     uint32_t mode;           /* st_mode of a refused one */
-    uint32_t path_length;
+    uint64_t path_length;
     uint64_t device, inode, size;
     int64_t mtime_ns, ctime_ns;
     int64_t seen_ns;         /* the kernel's coarse real time just before the call: what time stamps are made of */

@@ -58,7 +58,7 @@ void hdrt__cc_record(const hdrt__cc_record_head *head, const char *path)
     if (length > sizeof record.path)
         return;
     record.head = *head;
-    record.head.path_length = (uint32_t)length;
+    record.head.path_length = length;
     memcpy(record.path, path, length);
     ssize_t written = write(record_fd, &record, sizeof record.head + length);
     (void)written;
