@@ -946,82 +946,129 @@ __HDRT_HINT_STORE(__stwt, "wt")
 
 /* ---- packed halfwords and bytes ---------------------------------------------------------------------------------- */
 
-__HDRT_FN int __hdrt_clip(int v, int low, int high) { return v < low ? low : v > high ? high : v; }
+enum __hdrt_lane_op {
+    __hdrt_lane_add, __hdrt_lane_sub, __hdrt_lane_addss, __hdrt_lane_subss, __hdrt_lane_addus, __hdrt_lane_subus,
+    __hdrt_lane_avg, __hdrt_lane_hadd, __hdrt_lane_max, __hdrt_lane_min, __hdrt_lane_absdiff, __hdrt_lane_abs,
+    __hdrt_lane_absss, __hdrt_lane_neg, __hdrt_lane_negss, __hdrt_lane_eq, __hdrt_lane_ne, __hdrt_lane_ge,
+    __hdrt_lane_gt, __hdrt_lane_le, __hdrt_lane_lt
+};
 
-/*
- * Two halfwords or four bytes in a word, lane by lane: BITS wide, TYPE how a lane's value reads, EXPRESSION the result
- * of x and y, of which the lane keeps the low bits.
- */
-#define __HDRT_LANES(name, bits, type, expression)                                                                     \
-    __HDRT_FN unsigned int name(unsigned int a, unsigned int b)                                                        \
-    {                                                                                                                  \
-        unsigned int result = 0;                                                                                       \
-        for (int at = 0; at < 32; at += bits) {                                                                        \
-            int x = (type)(a >> at), y = (type)(b >> at);                                                              \
-            result |= ((unsigned int)(expression) & ((1u << bits) - 1)) << at;                                         \
-        }                                                                                                              \
-        return result;                                                                                                 \
-    }
-#define __HDRT_LANES_SUM(name, bits, type)                                                                             \
-    __HDRT_FN unsigned int name(unsigned int a, unsigned int b)                                                        \
-    {                                                                                                                  \
-        unsigned int result = 0;                                                                                       \
-        for (int at = 0; at < 32; at += bits) {                                                                        \
-            int x = (type)(a >> at), y = (type)(b >> at);                                                              \
-            result += (unsigned int)(x > y ? x - y : y - x);                                                           \
-        }                                                                                                              \
-        return result;                                                                                                 \
-    }
-#define __HDRT_LANES1(name, bits, type, expression)                                                                    \
-    __HDRT_FN unsigned int name(unsigned int a)                                                                        \
-    {                                                                                                                  \
-        unsigned int result = 0;                                                                                       \
-        for (int at = 0; at < 32; at += bits) {                                                                        \
-            int x = (type)(a >> at);                                                                                   \
-            result |= ((unsigned int)(expression) & ((1u << bits) - 1)) << at;                                         \
-        }                                                                                                              \
-        return result;                                                                                                 \
-    }
+__HDRT_FN int __hdrt_lane_read(unsigned int word, int at, int bits, bool is_signed)
+{
+    unsigned int top = word << (32 - bits - at);
+    return is_signed ? (int)top >> (32 - bits) : (int)(top >> (32 - bits));
+}
 
-/* WIDTH is the digit in the names, S and U the lane's types, LOW and HIGH the signed lane's range. */
-#define __HDRT_PACKED(width, bits, s, u, low, high)                                                                    \
-    __HDRT_LANES(__vadd##width, bits, u, x + y)                                                                        \
-    __HDRT_LANES(__vsub##width, bits, u, x - y)                                                                        \
-    __HDRT_LANES(__vaddss##width, bits, s, __hdrt_clip(x + y, low, high))                                                 \
-    __HDRT_LANES(__vsubss##width, bits, s, __hdrt_clip(x - y, low, high))                                                 \
-    __HDRT_LANES(__vaddus##width, bits, u, x + y > high - low ? high - low : x + y)                                                     \
-    __HDRT_LANES(__vsubus##width, bits, u, x > y ? x - y : 0)                                                              \
-    __HDRT_LANES(__vavgs##width, bits, s, (x + y + (x + y >= 0)) >> 1)                                                 \
-    __HDRT_LANES(__vavgu##width, bits, u, (x + y + 1) >> 1)                                                            \
-    __HDRT_LANES(__vhaddu##width, bits, u, (x + y) >> 1)                                                               \
-    __HDRT_LANES(__vmaxs##width, bits, s, x > y ? x : y)                                                                   \
-    __HDRT_LANES(__vmaxu##width, bits, u, x > y ? x : y)                                                                   \
-    __HDRT_LANES(__vmins##width, bits, s, x < y ? x : y)                                                                   \
-    __HDRT_LANES(__vminu##width, bits, u, x < y ? x : y)                                                                   \
-    __HDRT_LANES(__vabsdiffs##width, bits, s, x > y ? x - y : y - x)                                                              \
-    __HDRT_LANES(__vabsdiffu##width, bits, u, x > y ? x - y : y - x)                                                              \
-    __HDRT_LANES_SUM(__vsads##width, bits, s)                                                                          \
-    __HDRT_LANES_SUM(__vsadu##width, bits, u)                                                                          \
-    __HDRT_LANES1(__vabs##width, bits, s, x < 0 ? -x : x)                                                                      \
-    __HDRT_LANES1(__vabsss##width, bits, s, __hdrt_clip(x < 0 ? -x : x, low, high))                                                         \
-    __HDRT_LANES1(__vneg##width, bits, s, -x)                                                                          \
-    __HDRT_LANES1(__vnegss##width, bits, s, __hdrt_clip(-x, low, high))                                                             \
-    __HDRT_PACKED_COMPARE(width, bits, u, eq, ==)                                                                      \
-    __HDRT_PACKED_COMPARE(width, bits, u, ne, !=)                                                                      \
-    __HDRT_PACKED_COMPARE(width, bits, s, ges, >=)                                                                     \
-    __HDRT_PACKED_COMPARE(width, bits, u, geu, >=)                                                                     \
-    __HDRT_PACKED_COMPARE(width, bits, s, gts, >)                                                                      \
-    __HDRT_PACKED_COMPARE(width, bits, u, gtu, >)                                                                      \
-    __HDRT_PACKED_COMPARE(width, bits, s, les, <=)                                                                     \
-    __HDRT_PACKED_COMPARE(width, bits, u, leu, <=)                                                                     \
-    __HDRT_PACKED_COMPARE(width, bits, s, lts, <)                                                                      \
-    __HDRT_PACKED_COMPARE(width, bits, u, ltu, <)
+__HDRT_FN int __hdrt_lane_clip(int v, int low, int high) { return v < low ? low : v > high ? high : v; }
+
+/* What one lane gives; of it the lane keeps its low bits. Means round away from zero, halved sums down. */
+__HDRT_FN int __hdrt_lane_of(__hdrt_lane_op op, int x, int y, int bits)
+{
+    int high = (1 << (bits - 1)) - 1, low = -high - 1;
+
+    switch (op) {
+    case __hdrt_lane_add: return x + y;
+    case __hdrt_lane_sub: return x - y;
+    case __hdrt_lane_addss: return __hdrt_lane_clip(x + y, low, high);
+    case __hdrt_lane_subss: return __hdrt_lane_clip(x - y, low, high);
+    case __hdrt_lane_addus: return __hdrt_lane_clip(x + y, 0, high - low);
+    case __hdrt_lane_subus: return __hdrt_lane_clip(x - y, 0, high - low);
+    case __hdrt_lane_avg: return (x + y + (x + y >= 0)) >> 1;
+    case __hdrt_lane_hadd: return (x + y) >> 1;
+    case __hdrt_lane_max: return x > y ? x : y;
+    case __hdrt_lane_min: return x < y ? x : y;
+    case __hdrt_lane_absdiff: return x > y ? x - y : y - x;
+    case __hdrt_lane_abs: return x < 0 ? -x : x;
+    case __hdrt_lane_absss: return __hdrt_lane_clip(x < 0 ? -x : x, low, high);
+    case __hdrt_lane_neg: return -x;
+    case __hdrt_lane_negss: return __hdrt_lane_clip(-x, low, high);
+    case __hdrt_lane_eq: return x == y;
+    case __hdrt_lane_ne: return x != y;
+    case __hdrt_lane_ge: return x >= y;
+    case __hdrt_lane_gt: return x > y;
+    case __hdrt_lane_le: return x <= y;
+    case __hdrt_lane_lt: return x < y;
+    }
+    return 0;
+}
+
+/* All lanes; FACTOR is what a lane's result is multiplied by, -1 to fill it with ones. Inlined, nothing but the one
+ * operation is left. */
+__HDRT_FN unsigned int __hdrt_lanes(__hdrt_lane_op op, unsigned int a, unsigned int b, int bits, bool is_signed,
+                                    int factor = 1)
+{
+    unsigned int result = 0, mask = (1u << bits) - 1;
+
+#pragma unroll
+    for (int at = 0; at < 32; at += bits) {
+        int x = __hdrt_lane_read(a, at, bits, is_signed), y = __hdrt_lane_read(b, at, bits, is_signed);
+        result |= ((unsigned int)(__hdrt_lane_of(op, x, y, bits) * factor) & mask) << at;
+    }
+    return result;
+}
+
+__HDRT_FN unsigned int __hdrt_lanes_sad(unsigned int a, unsigned int b, int bits, bool is_signed)
+{
+    unsigned int result = 0;
+
+#pragma unroll
+    for (int at = 0; at < 32; at += bits) {
+        int x = __hdrt_lane_read(a, at, bits, is_signed), y = __hdrt_lane_read(b, at, bits, is_signed);
+        result += (unsigned int)(x > y ? x - y : y - x);
+    }
+    return result;
+}
+
+#define __HDRT_LANES2(name, op, is_signed)                                                                             \
+    __HDRT_FN unsigned int name##2(unsigned int a, unsigned int b) { return __hdrt_lanes(op, a, b, 16, is_signed); }   \
+    __HDRT_FN unsigned int name##4(unsigned int a, unsigned int b) { return __hdrt_lanes(op, a, b, 8, is_signed); }
+#define __HDRT_LANES1(name, op)                                                                                        \
+    __HDRT_FN unsigned int name##2(unsigned int a) { return __hdrt_lanes(op, a, 0, 16, true); }                        \
+    __HDRT_FN unsigned int name##4(unsigned int a) { return __hdrt_lanes(op, a, 0, 8, true); }
 /* vcmp fills the lane with ones, vset gives one. */
-#define __HDRT_PACKED_COMPARE(width, bits, type, name, op)                                                             \
-    __HDRT_LANES(__vcmp##name##width, bits, type, x op y ? ~0u : 0u)                                                   \
-    __HDRT_LANES(__vset##name##width, bits, type, x op y ? 1u : 0u)
+#define __HDRT_LANES_COMPARE(name, op, is_signed)                                                                      \
+    __HDRT_FN unsigned int __vcmp##name##2(unsigned int a, unsigned int b)                                             \
+    {                                                                                                                  \
+        return __hdrt_lanes(op, a, b, 16, is_signed, -1);                                                              \
+    }                                                                                                                  \
+    __HDRT_FN unsigned int __vcmp##name##4(unsigned int a, unsigned int b)                                             \
+    {                                                                                                                  \
+        return __hdrt_lanes(op, a, b, 8, is_signed, -1);                                                               \
+    }                                                                                                                  \
+    __HDRT_LANES2(__vset##name, op, is_signed)
 
-__HDRT_PACKED(2, 16, short, unsigned short, -32768, 32767)
-__HDRT_PACKED(4, 8, signed char, unsigned char, -128, 127)
+__HDRT_LANES2(__vadd, __hdrt_lane_add, false)
+__HDRT_LANES2(__vsub, __hdrt_lane_sub, false)
+__HDRT_LANES2(__vaddss, __hdrt_lane_addss, true)
+__HDRT_LANES2(__vsubss, __hdrt_lane_subss, true)
+__HDRT_LANES2(__vaddus, __hdrt_lane_addus, false)
+__HDRT_LANES2(__vsubus, __hdrt_lane_subus, false)
+__HDRT_LANES2(__vavgs, __hdrt_lane_avg, true)
+__HDRT_LANES2(__vavgu, __hdrt_lane_avg, false)
+__HDRT_LANES2(__vhaddu, __hdrt_lane_hadd, false)
+__HDRT_LANES2(__vmaxs, __hdrt_lane_max, true)
+__HDRT_LANES2(__vmaxu, __hdrt_lane_max, false)
+__HDRT_LANES2(__vmins, __hdrt_lane_min, true)
+__HDRT_LANES2(__vminu, __hdrt_lane_min, false)
+__HDRT_LANES2(__vabsdiffs, __hdrt_lane_absdiff, true)
+__HDRT_LANES2(__vabsdiffu, __hdrt_lane_absdiff, false)
+__HDRT_LANES1(__vabs, __hdrt_lane_abs)
+__HDRT_LANES1(__vabsss, __hdrt_lane_absss)
+__HDRT_LANES1(__vneg, __hdrt_lane_neg)
+__HDRT_LANES1(__vnegss, __hdrt_lane_negss)
+__HDRT_LANES_COMPARE(eq, __hdrt_lane_eq, false)
+__HDRT_LANES_COMPARE(ne, __hdrt_lane_ne, false)
+__HDRT_LANES_COMPARE(ges, __hdrt_lane_ge, true)
+__HDRT_LANES_COMPARE(geu, __hdrt_lane_ge, false)
+__HDRT_LANES_COMPARE(gts, __hdrt_lane_gt, true)
+__HDRT_LANES_COMPARE(gtu, __hdrt_lane_gt, false)
+__HDRT_LANES_COMPARE(les, __hdrt_lane_le, true)
+__HDRT_LANES_COMPARE(leu, __hdrt_lane_le, false)
+__HDRT_LANES_COMPARE(lts, __hdrt_lane_lt, true)
+__HDRT_LANES_COMPARE(ltu, __hdrt_lane_lt, false)
+__HDRT_FN unsigned int __vsads2(unsigned int a, unsigned int b) { return __hdrt_lanes_sad(a, b, 16, true); }
+__HDRT_FN unsigned int __vsads4(unsigned int a, unsigned int b) { return __hdrt_lanes_sad(a, b, 8, true); }
+__HDRT_FN unsigned int __vsadu2(unsigned int a, unsigned int b) { return __hdrt_lanes_sad(a, b, 16, false); }
+__HDRT_FN unsigned int __vsadu4(unsigned int a, unsigned int b) { return __hdrt_lanes_sad(a, b, 8, false); }
 
 #endif /* HDRT_DEVICE_H */
