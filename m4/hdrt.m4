@@ -38,7 +38,7 @@ AC_DEFUN([HDRT_SANITIZERS], [
   AC_ARG_ENABLE([coverage], [AS_HELP_STRING([--enable-coverage], [build for gcov])], [], [enable_coverage=no])
   hdrt_coverage=$enable_coverage
   AS_IF([test "x$enable_coverage" = xyes],
-    [HDRT_CFLAGS="$HDRT_CFLAGS --coverage -fprofile-update=atomic"; HDRT_LDFLAGS="$HDRT_LDFLAGS --coverage"])
+    [HDRT_CFLAGS="$HDRT_CFLAGS --coverage -fprofile-update=atomic -DHDRT_COVERAGE"; HDRT_LDFLAGS="$HDRT_LDFLAGS --coverage"])
   AC_SUBST([HDRT_LDFLAGS])
 ])
 

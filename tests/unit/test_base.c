@@ -2,11 +2,13 @@
 #include <hdrt.h>
 
 #include <check.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/buffer.h"
 #include "base/digest.h"
@@ -32,6 +34,7 @@ START_TEST(status_list_is_consistent)
     }
     ck_assert_str_eq(hdrt_status_name(HDRT_ERROR_NO_DEVICE), "HDRT_ERROR_NO_DEVICE");
     ck_assert_str_eq(hdrt_status_name((hdrt_status)-999), "HDRT_STATUS_?");
+    ck_assert_str_eq(hdrt_status_text((hdrt_status)-999), "unknown status");
     ck_assert_uint_eq(hdrt_version(), HDRT_VERSION);
 }
 END_TEST
@@ -52,6 +55,8 @@ START_TEST(last_error_is_kept)
     ck_assert_str_eq(hdrt_last_error(), "stored %s");
     hdrt__fail_with(HDRT_ERROR_LAUNCH, NULL);
     ck_assert_str_eq(hdrt_last_error(), hdrt_status_text(HDRT_ERROR_LAUNCH));
+    hdrt__fail(HDRT_ERROR_IO, "cannot format %lc", (wint_t)0x7fffffff);
+    ck_assert_str_eq(hdrt_last_error(), "cannot format %lc");
 }
 END_TEST
 
@@ -95,6 +100,33 @@ START_TEST(messages_are_per_thread)
     pthread_join(thread, NULL);
     ck_assert(right);
     ck_assert_str_eq(hdrt_last_error(), "here");
+}
+END_TEST
+
+static bool setspecific_fails;
+int __real_pthread_setspecific(pthread_key_t key, const void *value);
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value);
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value)
+{
+    return setspecific_fails ? ENOMEM : __real_pthread_setspecific(key, value);
+}
+
+static void *fail_without_key(void *result)
+{
+    setspecific_fails = true;
+    hdrt__fail_memory(42, "a message");
+    setspecific_fails = false;
+    *(bool *)result = strcmp(hdrt_last_error(), "out of host memory: 42 bytes for a message") == 0;
+    return NULL;
+}
+
+START_TEST(a_thread_without_a_buffer_reports_too)
+{
+    pthread_t thread;
+    bool right = false;
+    ck_assert_int_eq(pthread_create(&thread, NULL, fail_without_key, &right), 0);
+    pthread_join(thread, NULL);
+    ck_assert(right);
 }
 END_TEST
 
@@ -218,6 +250,9 @@ START_TEST(buffer_grows)
     ck_assert_uint_eq(size, 3013);
     ck_assert_str_eq(taken + 2997, "999|ABCDABCDEFGH");
     free(taken);
+    hdrt__buffer_format(&buffer, "cannot format %lc", (wint_t)0x7fffffff);
+    ck_assert(buffer.failed);
+    hdrt__buffer_free(&buffer);
     hdrt__buffer_append(&buffer, "x", SIZE_MAX);
     ck_assert(buffer.failed);
     hdrt__buffer_text(&buffer, "y");
@@ -344,6 +379,7 @@ END_TEST
 typedef struct captured_log {
     int lines;
     hdrt_log_level level;
+    size_t length;
     char line[64];
 } captured_log;
 
@@ -352,6 +388,7 @@ static void capture_line(void *context, hdrt_log_level level, const char *line)
     captured_log *log = context;
     log->lines++;
     log->level = level;
+    log->length = strlen(line);
     snprintf(log->line, sizeof log->line, "%s", line);
 }
 
@@ -369,6 +406,11 @@ START_TEST(log_goes_to_the_callback)
     ck_assert_int_eq(log.lines, 1);
     ck_assert_int_eq(log.level, HDRT_LOG_ERROR);
     ck_assert_str_eq(log.line, "two lines 2");
+    hdrt__log(HDRT_LOG_WARN, "%s%5000d", "much too long", 1);
+    ck_assert_int_eq(log.lines, 2);
+    ck_assert_uint_eq(log.length, 4095);
+    hdrt__log(HDRT_LOG_WARN, "cannot format %lc", (wint_t)0x7fffffff);
+    log.lines = 1;
     hdrt__log((hdrt_log_level)77, "no such level");
     ck_assert_int_eq(log.lines, 1);
     hdrt_log_set(HDRT_LOG_DEBUG, NULL, NULL);
@@ -403,6 +445,7 @@ int main(void)
     tcase_add_test(tests, long_messages_are_cut);
     tcase_add_test(tests, messages_are_per_thread);
     tcase_add_test(tests, out_of_memory_is_reported_without_memory);
+    tcase_add_test(tests, a_thread_without_a_buffer_reports_too);
     tcase_add_test(tests, options_protocol);
     tcase_add_test(tests, option_structs_have_no_padding_at_their_end);
     tcase_add_test(tests, info_protocol);

@@ -17,7 +17,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <wchar.h>
 
+#include "child.h"
 #include "driver/call.h"
 #include "driver/companions.h"
 #include "driver/error.h"
@@ -416,7 +418,7 @@ static int in_child(int (*body)(void *argument), void *argument)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)
-        _exit(body(argument));
+        child_exit(body(argument));
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status));
     return WEXITSTATUS(status);
@@ -525,6 +527,9 @@ START_TEST(a_failed_call_has_words)
     call.result = HDCU_SUCCESS;
     ck_assert_int_eq(hdrt__call_failed(call, "nothing"), HDRT_OK);
     assert_says("allocating 64 bytes");
+    call.result = HDCU_ERROR_UNKNOWN; /* words that cannot be formatted do not hide the call */
+    ck_assert_int_eq(hdrt__call_failed(call, "%lc", (wint_t)0x7fffffff), HDRT_ERROR_DRIVER);
+    assert_says(": cuMemAlloc(&pointer, bytes) failed: CUDA_ERROR_UNKNOWN (999)");
 }
 END_TEST
 
