@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "compiler/clang.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,13 +13,12 @@
 
 #include "compiler/child.h"
 #include "compiler/clang_options.h"
-#include "compiler/diagnostics.h"
 #include "compiler/files.h"
 #include "compiler/ptx.h"
+#include "compiler/report.h"
 
 /* More PTX than this is nobody's kernel, but a compiler in a loop. */
 #define OUTPUT_LIMIT (512ull << 20)
-#define VERSION_TIME_NS 5000000000
 #define SOURCE_PATH "/proc/self/fd/3"
 #define RECORDS_FD "4"
 #define RECORDER_PATH "/proc/self/fd/5"
@@ -39,87 +37,9 @@ typedef struct clang_job {
     hdrt__cc_outcome outcome;
 } clang_job;
 
-/* -- what is known of a clang ------------------------------------------------------------------------------------- */
-
-static bool state_begin(hdrt__cc_clang_state *state, const char *path)
-{
-    struct stat now = {0};
-    stat(path, &now); /* that it is not there comes out when it is to run */
-    if (state->path != NULL && strcmp(state->path, path) == 0 && state->identity.st_ino == now.st_ino &&
-        state->identity.st_dev == now.st_dev && state->identity.st_mtim.tv_sec == now.st_mtim.tv_sec &&
-        state->identity.st_mtim.tv_nsec == now.st_mtim.tv_nsec)
-        return true;
-    hdrt__cc_clang_state_free(state);
-    state->identity = now;
-    state->path = strdup(path);
-    return state->path != NULL;
-}
-
-void hdrt__cc_clang_state_free(hdrt__cc_clang_state *state)
-{
-    free(state->path);
-    *state = (hdrt__cc_clang_state){0};
-}
-
 static int memory_object(const char *name)
 {
     return memfd_create(name, MFD_CLOEXEC);
-}
-
-/* Run clang for what it says of itself: on its standard output or error. */
-static void ask(const hdrt__cc_request *request, const char *first, const char *second, hdrt__cc_buffer *said)
-{
-    const char *const argv[] = {request->compiler_path, first, second, NULL};
-    const char *const environment[] = {"LC_ALL=C", "CLANG_NO_DEFAULT_CONFIG=1", NULL};
-    int output = memory_object("hdrt-answer");
-    if (output < 0)
-        return;
-    hdrt__cc_command command = {
-        .argv = argv, .environment = environment, .directory = "/", .output = output, .fds = {-1, -1, -1},
-        .memory_limit = request->memory_limit, .file_limit = 1 << 20,
-        .deadline_ns = hdrt__cc_now_ns() + VERSION_TIME_NS,
-    };
-    hdrt__cc_outcome outcome;
-    hdrt__cc_run(&command, &outcome);
-    char bytes[4096];
-    ssize_t got = pread(output, bytes, sizeof bytes, 0);
-    if (got > 0)
-        hdrt__cc_buffer_append(said, bytes, (size_t)got);
-    hdrt__cc_buffer_append(said, outcome.said.bytes, outcome.said.size);
-    hdrt__cc_buffer_free(&outcome.said);
-    close(output);
-}
-
-/* "Debian clang version 19.1.7 (3~deb12u1)" */
-static void learn_version(hdrt__cc_clang_state *state, const hdrt__cc_request *request)
-{
-    if (state->version_asked)
-        return;
-    state->version_asked = true;
-    hdrt__cc_buffer said = {0};
-    ask(request, "--version", NULL, &said);
-    const char *number = said.size > 0 && !said.failed ? strstr((const char *)said.bytes, "clang version ") : NULL;
-    if (number != NULL) {
-        number += strlen("clang version ");
-        snprintf(state->version, sizeof state->version, "clang %.*s", (int)strcspn(number, " \t\r\n"), number);
-    }
-    hdrt__cc_buffer_free(&said);
-}
-
-/* "sm_20 sm_21 ... sm_90a", as clang lists its targets; left empty if it does not. */
-static void list_targets(const hdrt__cc_request *request, hdrt__cc_buffer *out)
-{
-    hdrt__cc_buffer said = {0};
-    ask(request, "--target=nvptx64", "--print-supported-cpus", &said);
-    const char *at = said.size > 0 && !said.failed ? (const char *)said.bytes : "";
-    while ((at = strstr(at, "sm_")) != NULL) {
-        size_t length = 3;
-        while (isalnum((unsigned char)at[length]))
-            length++;
-        hdrt__cc_buffer_format(out, "%s%.*s", out->size > 0 ? " " : "", (int)length, at);
-        at += length;
-    }
-    hdrt__cc_buffer_free(&said);
 }
 
 /* -- one run ---------------------------------------------------------------------------------------------------------- */
@@ -300,7 +220,7 @@ static bool lower_target(char arch[16])
 static void refuse_target(clang_job *job)
 {
     hdrt__cc_buffer targets = {0};
-    list_targets(job->request, &targets);
+    hdrt__cc_clang_list_targets(job->request, &targets);
     hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_OPTION, "%s does not know the target %s%s%s%s",
                         job->state->version[0] != '\0' ? job->state->version : job->request->compiler_path,
                         job->request->arch, targets.size > 0 ? "; it knows " : "",
@@ -327,7 +247,7 @@ static bool run_for_target(clang_job *job)
         if (*letter == '\0')
             job->state->first_unknown = (unsigned)strtoul(job->arch + 3, NULL, 10);
         if (!lower || !lower_target(job->arch)) {
-            learn_version(job->state, job->request);
+            hdrt__cc_clang_learn_version(job->state, job->request);
             refuse_target(job);
             return false;
         }
@@ -350,43 +270,17 @@ static bool ran_out_of_memory(const clang_job *job)
     return false;
 }
 
-static void fail_by_memory(clang_job *job)
-{
-    if (job->request->memory_limit > 0)
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_LIMIT,
-                            "'%s' ran out of memory within its limit of %llu MiB of address space",
-                            job->request->compiler_path, (unsigned long long)(job->request->memory_limit >> 20));
-    else
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_LIMIT, "'%s' ran out of memory", job->request->compiler_path);
-}
-
 static void fail_by_signal(clang_job *job, int number)
 {
     if (number == SIGXFSZ)
         hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_LIMIT, "'%s' wrote more than %llu MiB and was stopped",
                             job->request->compiler_path, OUTPUT_LIMIT >> 20);
     else if (ran_out_of_memory(job))
-        fail_by_memory(job);
+        hdrt__cc_reply_fail_by_memory(job->reply, job->request);
     else
         hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' was ended by signal %d (%s)%s",
                             job->request->compiler_path, number, strsignal(number),
                             number == SIGKILL ? ", as the kernel does when memory runs out" : "");
-}
-
-/* The diagnostics into the reply, and the first error, which is what the message begins with. */
-typedef struct diagnostics_context {
-    hdrt__cc_reply *reply;
-    hdrt__cc_diagnostic first_error;
-    size_t errors;
-} diagnostics_context;
-
-static void take_diagnostic(const hdrt__cc_diagnostic *diagnostic, void *context)
-{
-    diagnostics_context *taken = context;
-    hdrt__cc_reply_diagnostic(taken->reply, diagnostic->file, diagnostic->file_length, diagnostic->line,
-                              diagnostic->column, diagnostic->severity, diagnostic->text, diagnostic->text_length);
-    if (diagnostic->severity == 3 && taken->errors++ == 0)
-        taken->first_error = *diagnostic;
 }
 
 /* Errors of the command line come from the driver and have no place; these are its words. */
@@ -402,32 +296,28 @@ static bool is_about_an_option(const hdrt__cc_diagnostic *error)
     return false;
 }
 
-static void fail_by_status(clang_job *job, const diagnostics_context *taken, int status)
+static void fail_by_status(clang_job *job, const hdrt__cc_errors *errors, int status)
 {
-    const hdrt__cc_diagnostic *error = &taken->first_error;
+    const hdrt__cc_diagnostic *error = &errors->first;
     const char *path = job->request->compiler_path;
     const hdrt__cc_buffer *text = &job->outcome.said;
-    int line = text->size > 0 ? (int)strcspn((const char *)text->bytes, "\r\n") : 0;
+    const char *line = text->size > 0 ? (const char *)text->bytes : "";
+    int length = (int)strcspn(line, "\r\n");
     if (status > 128 && status < 160) /* a signal, caught by clang's own crash handling or by a shell */
         fail_by_signal(job, status - 128);
-    else if (taken->errors == 0 && ran_out_of_memory(job))
-        fail_by_memory(job);
+    else if (errors->count == 0 && ran_out_of_memory(job))
+        hdrt__cc_reply_fail_by_memory(job->reply, job->request);
     else if (status == 127)
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_NO_COMPILER, "'%s' cannot run: %.*s", path, line,
-                            line > 0 ? (const char *)text->bytes : "");
-    else if (status == 1 && taken->errors > 0 && is_about_an_option(error))
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_OPTION, "%.*s", (int)error->text_length, error->text);
-    else if (status == 1 && taken->errors > 0 && error->file != NULL)
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_COMPILE, "%.*s:%u:%u: %.*s", (int)error->file_length,
-                            error->file, error->line, error->column, (int)error->text_length, error->text);
-    else if (status == 1 && taken->errors > 0)
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_COMPILE, "%.*s", (int)error->text_length, error->text);
-    else if (taken->errors > 0)
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_NO_COMPILER, "'%s' cannot run: %.*s", path, length, line);
+    else if (status == 1 && errors->count > 0)
+        hdrt__cc_report_first_error(job->reply, is_about_an_option(error) ? HDRT_CC_STATUS_OPTION
+                                                                          : HDRT_CC_STATUS_COMPILE, errors, "");
+    else if (errors->count > 0)
         hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' failed inside (status %d): %.*s", path, status,
                             (int)error->text_length, error->text);
     else
         hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' ended with status %d%s%.*s", path, status,
-                            line > 0 ? ": " : " and said nothing", line, line > 0 ? (const char *)text->bytes : "");
+                            length > 0 ? ": " : " and said nothing", length, line);
 }
 
 /* true: clang ended well. */
@@ -435,15 +325,13 @@ static bool judge(clang_job *job)
 {
     const hdrt__cc_outcome *outcome = &job->outcome;
     const hdrt__cc_request *request = job->request;
-    diagnostics_context taken = {.reply = job->reply};
     if (outcome->said.failed) {
         hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_MEMORY, "out of memory while reading what the compiler said");
         return false;
     }
     hdrt__cc_buffer_append(&job->reply->log, outcome->said.bytes, outcome->said.size);
-    if (outcome->said.size > 0)
-        hdrt__cc_parse_clang((const char *)outcome->said.bytes, outcome->said.size, request->name, take_diagnostic,
-                             &taken);
+    hdrt__cc_errors errors =
+        hdrt__cc_report_diagnostics(job->reply, hdrt__cc_parse_clang, &outcome->said, request->name);
     hdrt__cc_files_explain_refusals(&job->files, job->reply);
     switch (outcome->end) {
     case HDRT__CC_NO_CHILD:
@@ -456,7 +344,7 @@ static bool judge(clang_job *job)
                                 "cannot enter the folder '%s', from which relative paths go: %s", request->directory,
                                 strerror(outcome->code));
         else if (outcome->code == ENOMEM)
-            fail_by_memory(job);
+            hdrt__cc_reply_fail_by_memory(job->reply, job->request);
         else
             hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_NO_COMPILER, "cannot run '%s': %s", request->compiler_path,
                                 strerror(outcome->code));
@@ -468,7 +356,7 @@ static bool judge(clang_job *job)
     case HDRT__CC_SIGNALLED: fail_by_signal(job, outcome->code); break;
     case HDRT__CC_EXITED:
         if (outcome->code != 0)
-            fail_by_status(job, &taken, outcome->code);
+            fail_by_status(job, &errors, outcome->code);
         break;
     }
     return job->reply->status == HDRT_CC_STATUS_OK;
@@ -547,7 +435,7 @@ void hdrt__cc_compile_clang(hdrt__cc_clang_state *state, const hdrt__cc_request 
     if (!hdrt__cc_clang_translate(request, &job.options, reply))
         goto free_options;
     job.source_folder = hdrt__cc_source_directory(request);
-    if (job.source_folder == NULL || !state_begin(state, request->compiler_path)) {
+    if (job.source_folder == NULL || !hdrt__cc_clang_state_begin(state, request->compiler_path)) {
         hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_MEMORY, "out of memory while preparing the compile");
         goto free_folder;
     }
@@ -566,7 +454,7 @@ void hdrt__cc_compile_clang(hdrt__cc_clang_state *state, const hdrt__cc_request 
         bool records_whole = hdrt__cc_files_read_records(&job.files, job.records);
         bool well = judge(&job);
         if (job.outcome.end != HDRT__CC_NOT_STARTED && job.outcome.end != HDRT__CC_TIMED_OUT)
-            learn_version(state, request);
+            hdrt__cc_clang_learn_version(state, request);
         if (well)
             finish(&job, records_whole);
     }

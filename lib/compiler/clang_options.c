@@ -101,6 +101,7 @@ static const option options[] = {
     {"w", FLAG, NO_WARNINGS},
     {"disable-warnings", FLAG, NO_WARNINGS},
     {"Werror", FLAG, WARNINGS_ARE_ERRORS},
+    {"warning-as-error", VALUE, WARNINGS_ARE_ERRORS},
     {"no-source-include", FLAG, NO_SOURCE_INCLUDE},
     {"no-cache", FLAG, NO_EFFECT},
     {"frandom-seed", VALUE, NO_EFFECT},
@@ -225,7 +226,9 @@ static bool translate(hdrt__cc_clang_options *out, enum meaning meaning, const c
             hdrt__cc_arguments_add(arguments, "-fgpu-rdc");
         return on || strcmp(value, "false") == 0;
     case NO_WARNINGS: hdrt__cc_arguments_add(arguments, "-w"); return true;
-    case WARNINGS_ARE_ERRORS: hdrt__cc_arguments_add(arguments, "-Werror"); return true;
+    case WARNINGS_ARE_ERRORS:
+        hdrt__cc_arguments_add(arguments, "-Werror");
+        return value == NULL || strcmp(value, "all-warnings") == 0;
     case NO_SOURCE_INCLUDE: out->no_source_include = true; return true;
     case NO_EFFECT: return true;
     case TARGET: return false;

@@ -83,12 +83,8 @@ static void prepare(hdrt__cc_guard *guard, const hdrt__cc_request *request)
         if (i == TIME_IS_UP)
             hdrt__cc_reply_fail(&reply, HDRT_CC_STATUS_LIMIT, "'%s' did not finish within %u ms and was stopped",
                                 request->compiler_path, request->time_limit_ms);
-        else if (i == OUT_OF_MEMORY && request->memory_limit > 0)
-            hdrt__cc_reply_fail(&reply, HDRT_CC_STATUS_LIMIT,
-                                "'%s' ran out of memory within its limit of %llu MiB of address space",
-                                request->compiler_path, (unsigned long long)(request->memory_limit >> 20));
         else if (i == OUT_OF_MEMORY)
-            hdrt__cc_reply_fail(&reply, HDRT_CC_STATUS_LIMIT, "'%s' ran out of memory", request->compiler_path);
+            hdrt__cc_reply_fail_by_memory(&reply, request);
         else
             hdrt__cc_reply_fail(&reply, HDRT_CC_STATUS_CRASHED, "'%s' crashed: %s", request->compiler_path, how[i]);
         hdrt__cc_reply_finish(&reply, &guard->replies[i]);

@@ -189,6 +189,16 @@ void hdrt__cc_reply_fail(hdrt__cc_reply *reply, enum hdrt_cc_status status, cons
     va_end(arguments);
 }
 
+void hdrt__cc_reply_fail_by_memory(hdrt__cc_reply *reply, const hdrt__cc_request *request)
+{
+    if (request->memory_limit > 0)
+        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_LIMIT,
+                            "'%s' ran out of memory within its limit of %llu MiB of address space",
+                            request->compiler_path, (unsigned long long)(request->memory_limit >> 20));
+    else
+        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_LIMIT, "'%s' ran out of memory", request->compiler_path);
+}
+
 static void add_text(hdrt__cc_reply *reply, uint32_t tag, const char *format, va_list arguments)
 {
     hdrt__cc_buffer text = {0};

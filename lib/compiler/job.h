@@ -48,6 +48,8 @@ typedef struct hdrt__cc_reply {
 /* Set status and message; the first failure stays. */
 void hdrt__cc_reply_fail(hdrt__cc_reply *reply, enum hdrt_cc_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* HDRT_CC_STATUS_LIMIT for want of memory. */
+void hdrt__cc_reply_fail_by_memory(hdrt__cc_reply *reply, const hdrt__cc_request *request);
 /* A text field. */
 void hdrt__cc_reply_text(hdrt__cc_reply *reply, uint32_t tag, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "compiler/clang_options.h"
-#include "compiler/diagnostics.h"
 #include "compiler/files.h"
 #include "compiler/guard.h"
 #include "compiler/nvrtc_abi.h"
+#include "compiler/report.h"
 #include "compiler/watch.h"
 
 struct hdrt__cc_nvrtc_state {
@@ -300,51 +300,29 @@ static bool run(nvrtc_job *job, hdrt__nvrtc_result *result)
 
 /* -- what came of it ------------------------------------------------------------------------------------------------ */
 
-typedef struct diagnostics_context {
-    hdrt__cc_reply *reply;
-    hdrt__cc_diagnostic first_error;
-    size_t errors;
-} diagnostics_context;
-
-static void take_diagnostic(const hdrt__cc_diagnostic *diagnostic, void *context)
+static void fail_by_result(nvrtc_job *job, hdrt__nvrtc_result result, const hdrt__cc_errors *errors)
 {
-    diagnostics_context *taken = context;
-    hdrt__cc_reply_diagnostic(taken->reply, diagnostic->file, diagnostic->file_length, diagnostic->line,
-                              diagnostic->column, diagnostic->severity, diagnostic->text, diagnostic->text_length);
-    if (diagnostic->severity == 3 && taken->errors++ == 0)
-        taken->first_error = *diagnostic;
-}
-
-static void fail_by_result(nvrtc_job *job, hdrt__nvrtc_result result, const diagnostics_context *taken)
-{
-    const hdrt__cc_diagnostic *error = &taken->first_error;
-    const char *path = job->request->compiler_path;
+    const hdrt__cc_request *request = job->request;
     const char *words = job->state->table.nvrtcGetErrorString(result);
-    bool placed = taken->errors > 0 && error->file != NULL;
+    bool placed = errors->count > 0 && errors->first.file != NULL;
     bool starved = log_has(job, "out of memory") || log_has(job, "Loop in catastrophic error processing");
     if (result == HDRT__NVRTC_OUT_OF_MEMORY || (!placed && starved))
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_LIMIT, "'%s' ran out of memory", path);
-    else if (taken->errors == 0 && refuses_target(job))
+        hdrt__cc_reply_fail_by_memory(job->reply, request);
+    else if (errors->count == 0 && refuses_target(job))
         refuse_target(job);
-    else if (result == HDRT__NVRTC_COMPILATION && placed)
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_COMPILE, "%.*s:%u:%u: %.*s", (int)error->file_length,
-                            error->file, error->line, error->column, (int)error->text_length, error->text);
     else if (result == HDRT__NVRTC_COMPILATION)
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_COMPILE, "%.*s",
-                            taken->errors > 0 ? (int)error->text_length : (int)strlen(words),
-                            taken->errors > 0 ? error->text : words);
+        hdrt__cc_report_first_error(job->reply, HDRT_CC_STATUS_COMPILE, errors, words);
     else if (result == HDRT__NVRTC_INVALID_OPTION)
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_OPTION, "%.*s",
-                            taken->errors > 0 ? (int)error->text_length : (int)strlen(words),
-                            taken->errors > 0 ? error->text : words);
+        hdrt__cc_report_first_error(job->reply, HDRT_CC_STATUS_OPTION, errors, words);
     else if (result == HDRT__NVRTC_BUILTIN_OPERATION_FAILURE)
         hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_NO_COMPILER,
                             "'%s' cannot use its builtins (%s): libnvrtc-builtins of the same version belongs beside it",
-                            path, job->request->builtins_path != NULL ? job->request->builtins_path : "not found");
+                            request->compiler_path,
+                            request->builtins_path != NULL ? request->builtins_path : "not found");
     else
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' failed inside: %s%s%.*s", path, words,
-                            taken->errors > 0 ? ": " : "", (int)error->text_length,
-                            taken->errors > 0 ? error->text : "");
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' failed inside: %s%s%.*s", request->compiler_path,
+                            words, errors->count > 0 ? ": " : "", (int)errors->first.text_length,
+                            errors->count > 0 ? errors->first.text : "");
 }
 
 typedef hdrt__nvrtc_result size_call(hdrt__nvrtc_program program, size_t *size);
@@ -406,7 +384,6 @@ static void compile(nvrtc_job *job, int socket)
 {
     hdrt__cc_guard guard;
     hdrt__nvrtc_result result = HDRT__NVRTC_SUCCESS;
-    diagnostics_context taken = {.reply = job->reply};
     if (chdir(job->request->directory) != 0) {
         hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_IO,
                             "cannot enter the folder '%s', from which relative paths go: %s", job->request->directory,
@@ -420,16 +397,15 @@ static void compile(nvrtc_job *job, int socket)
     hdrt__cc_guard_end(&guard, log);
     if (!compiled)
         goto destroy_program;
-    hdrt__cc_buffer text = *log; /* the parser looks at it while notes are appended to the log */
+    hdrt__cc_buffer text = *log; /* the errors point into it while notes are appended to the log */
     *log = (hdrt__cc_buffer){0};
-    if (text.size > 0)
-        hdrt__cc_parse_nvrtc((const char *)text.bytes, text.size, job->request->name, take_diagnostic, &taken);
+    hdrt__cc_errors errors = hdrt__cc_report_diagnostics(job->reply, hdrt__cc_parse_nvrtc, &text, job->request->name);
     hdrt__cc_buffer_append(log, text.bytes, text.size);
     hdrt__cc_files_explain_refusals(&job->files, job->reply);
     if (result == HDRT__NVRTC_SUCCESS)
         finish(job);
     else
-        fail_by_result(job, result, &taken);
+        fail_by_result(job, result, &errors);
     hdrt__cc_buffer_free(&text);
 
 destroy_program:
