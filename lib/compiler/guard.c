@@ -21,6 +21,7 @@ static struct {
     const hdrt__cc_buffer *replies;
 } dying;
 
+#ifndef HDRT_SANITIZED
 /* Does what the compiler printed before it died speak of memory? Async-signal-safe. */
 static bool speaks_of_memory(void)
 {
@@ -55,6 +56,7 @@ static void die(int number)
 }
 
 static const int deadly[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGXCPU};
+#endif
 
 /* A sanitizer needs these signals itself. */
 static void set_handlers(bool ours)

@@ -19,7 +19,9 @@ int main(void)
             printf("uses %s\n", variable.name);
     if (hdrt__driver_choose(HDRT_DRIVER_DEFAULT, &kind) == HDRT_OK)
         printf("driver %d\n", (int)kind);
-    if (hdrt__companions_find(NULL, &companions) == HDRT_OK)
+    if (hdrt__companions_find(NULL, &companions) == HDRT_OK) {
         printf("searched %s\n", companions->searched);
+        hdrt__companions_free(companions);
+    }
     return 0;
 }
