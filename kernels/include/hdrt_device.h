@@ -332,11 +332,11 @@ __HDRT_HD long long llmax(long long a, long long b) { return a > b ? a : b; }
 __HDRT_HD unsigned long long ullmin(unsigned long long a, unsigned long long b) { return a < b ? a : b; }
 __HDRT_HD unsigned long long ullmax(unsigned long long a, unsigned long long b) { return a > b ? a : b; }
 
-__HDRT_HD int abs(int a) { return a < 0 ? -a : a; }
-__HDRT_HD long abs(long a) { return a < 0 ? -a : a; }
-__HDRT_HD long long abs(long long a) { return a < 0 ? -a : a; }
-__HDRT_HD long labs(long a) { return a < 0 ? -a : a; }
-__HDRT_HD long long llabs(long long a) { return a < 0 ? -a : a; }
+__HDRT_HD int abs(int a) { return a < 0 ? (int)(0 - (unsigned int)a) : a; }
+__HDRT_HD long abs(long a) { return a < 0 ? (long)(0 - (unsigned long)a) : a; }
+__HDRT_HD long long abs(long long a) { return a < 0 ? (long long)(0 - (unsigned long long)a) : a; }
+__HDRT_HD long labs(long a) { return a < 0 ? (long)(0 - (unsigned long)a) : a; }
+__HDRT_HD long long llabs(long long a) { return a < 0 ? (long long)(0 - (unsigned long long)a) : a; }
 __HDRT_HD float fabsf(float a) { return __builtin_fabsf(a); }
 __HDRT_HD double fabs(double a) { return __builtin_fabs(a); }
 __HDRT_HD float fabs(float a) { return __builtin_fabsf(a); }
