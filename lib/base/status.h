@@ -32,7 +32,11 @@ hdrt_status hdrt__fail_memory(size_t bytes, const char *what);
 hdrt_status hdrt__options_read(const char *name, const void *given, void *known, size_t known_size,
                                size_t reserved_offset);
 
-/* Checks an out struct's size member for ..._get_info functions: at least minimum, returns the bytes to fill. */
+/*
+ * The other way, for ..._get_info functions: fill the caller's struct from `full`, as much of it as the caller's size
+ * says it has room for; its size stays, and members that this library does not know become zero. Refuses NULL and
+ * sizes that were never set.
+ */
 hdrt_status hdrt__info_write(const char *name, void *given, const void *full, size_t full_size);
 
 #endif
