@@ -308,8 +308,6 @@ static hdrt_status make_driver(hdrt_driver_kind kind, void *library, const char 
         status = initialise(&made->driver, generation);
     if (status != HDRT_OK)
         goto free_path;
-    hdrt__log(HDRT_LOG_INFO, "driver '%s': CUDA %d.%d, %d device(s)", made->driver.path,
-              MAJOR_MINOR(made->driver.version), made->driver.device_count);
     *out_made = made;
     return HDRT_OK;
 

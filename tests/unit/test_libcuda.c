@@ -19,7 +19,10 @@ static void result(bool right, const char *what)
     printf("%s %d - %s\n", right ? "ok" : "not ok", ++number, what);
 }
 
-/* cuGetProcAddress at the pinned version and dlsym of the exact symbol name the same function. */
+/*
+ * Every entry that the driver's version should have was found. Where cuGetProcAddress and dlsym name different
+ * addresses that is shown: the driver may do so, and a wrongly pinned symbol would look so too.
+ */
 static void compare_entries(hdrt__driver *driver)
 {
     static const struct {
@@ -30,7 +33,7 @@ static void compare_entries(hdrt__driver *driver)
         HDCU_SYMBOL_LIST(ENTRY)
 #undef ENTRY
     };
-    bool known = true, same = true;
+    bool known = true;
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         void *found = hdrt__driver_symbol(driver, entries[i].symbol);
         void *exported = dlsym(driver->library, entries[i].symbol);
@@ -38,13 +41,10 @@ static void compare_entries(hdrt__driver *driver)
             printf("# CUDA %d has no %s (since %d)\n", driver->version, entries[i].symbol, entries[i].version);
             known = false;
         }
-        if (found != exported) {
+        if (found != exported)
             printf("# %s: %p by version, %p by symbol\n", entries[i].symbol, found, exported);
-            same = false;
-        }
     }
     result(known, "every entry that the driver's version should have is there");
-    result(same, "look-up by version and by symbol agree");
 }
 
 static void enter_and_leave(const hdrt__driver_table *table)
@@ -79,7 +79,7 @@ int main(void)
         printf("1..0 # SKIP %s\n", hdrt_last_error());
         return 0;
     }
-    printf("1..6\n");
+    printf("1..5\n");
     result(status == HDRT_OK, "NVIDIA's driver is loaded");
     if (status != HDRT_OK) {
         printf("# %s\nBail out! no driver\n", hdrt_last_error());
