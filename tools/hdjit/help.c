@@ -55,7 +55,9 @@ enum command command_by_name(const char *name)
 
 static void print_option(const option_entry *entry)
 {
-    const char *dashes = entry->id == OPTION_PASS ? "-" : "--";
+    /* Either works; shown is what compilers are used to. */
+    bool one_dash = entry->id == OPTION_ARCH || (entry->pass && entry->pass[0] == '-' && entry->pass[1] != '-');
+    const char *dashes = one_dash ? "-" : "--";
     char left[64], letter[4] = "   ";
 
     if (entry->letter)

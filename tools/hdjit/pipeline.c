@@ -232,7 +232,7 @@ static int enqueue_copy_out(pipeline *p, uint64_t number)
 
 enum step { STEP_LAUNCH, STEP_DRAIN, STEP_END };
 
-/* Waits until there is something to enqueue. */
+/* Waits until there is something to enqueue; the older batch first. */
 static enum step next_step(pipeline *p)
 {
     uint64_t depth = p->o->depth;
@@ -240,12 +240,12 @@ static enum step next_step(pipeline *p)
 
     pthread_mutex_lock(&p->lock);
     while (!p->stopped && !(p->input_ended && p->drained == p->read)) {
-        if (p->launched < p->read && p->launched < p->drained + depth) {
-            step = STEP_LAUNCH;
-            break;
-        }
         if (p->drained < p->launched && p->drained < p->written + depth) {
             step = STEP_DRAIN;
+            break;
+        }
+        if (p->launched < p->read && p->launched < p->drained + depth) {
+            step = STEP_LAUNCH;
             break;
         }
         pthread_cond_wait(&p->changed, &p->lock);
