@@ -32,7 +32,7 @@
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
-/* clang has no managed variables for NVIDIA's devices: these live on the device, and hdrt_module_global reaches them. */
+/* clang has no managed variables for NVIDIA's devices: these live on the device; hdrt_module_global reaches them. */
 #define __managed__ __attribute__((device))
 #define __grid_constant__
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
@@ -172,7 +172,7 @@ public:
 };
 } // namespace std
 
-/* ---- barriers, fences, clocks (__syncthreads itself is a builtin of clang) ---------------------------------------- */
+/* ---- barriers, fences, clocks (__syncthreads itself is a builtin of clang) --------------------------------------- */
 
 __HDRT_FN int __syncthreads_count(int predicate) { return __nvvm_bar0_popc(predicate); }
 __HDRT_FN int __syncthreads_and(int predicate) { return __nvvm_bar0_and(predicate); }
@@ -215,7 +215,7 @@ __HDRT_CVTA(local, 5)
 
 /* ---- atomics ----------------------------------------------------------------------------------------------------- */
 
-/* One operation in its three scopes. NAME is of the NVVM builtin, TYPE what the caller sees, CORE what the builtin takes. */
+/* One operation in its three scopes. OP is the NVVM builtin's, TYPE what the caller sees, CORE what the builtin takes. */
 #define __HDRT_ATOMIC(function, op, suffix, type, core)                                                                \
     __HDRT_FN type function(type *p, type v)                                                                           \
     {                                                                                                                  \
@@ -860,8 +860,8 @@ __HDRT_REDUX(__reduce_xor_sync, xor, unsigned int)
 /* ---- loads and stores with a cache hint -------------------------------------------------------------------------- */
 
 /*
- * A load or store moves the bits of any type of 1, 2, 4, 8 or 16 bytes that is aligned to its size: CUDA's list of types
- * and no need for a function for each.
+ * A load or store moves the bits of any type of 1, 2, 4, 8 or 16 bytes that is aligned to its size: CUDA's list of
+ * types without a function for each.
  */
 template <int size> struct __hdrt_bits;
 template <> struct __hdrt_bits<1> { typedef unsigned char type; };

@@ -39,12 +39,16 @@ if [ $# -eq 0 ]; then
     exit 0
 fi
 
-awk '/^#/ || !NF { next }
+# The k before the line's number tells which expression a kernel is.
+parameters='float f, float g, float h, double d, double e, double c, int i, int j, unsigned u, unsigned v,
+    long long l, long long m, unsigned long long q, unsigned long long r, unsigned short s, unsigned short t,
+    float *pF, double *pD, int *pI, unsigned *pU, long long *pL, unsigned long long *pQ, unsigned short *pS,
+    unsigned char *pC, float4 *pV'
+awk -v parameters="$(echo "$parameters" | tr '\n' ' ')" '/^#/ || !NF { next }
     {
-        forms = $0; sub(/.*=>/, "", forms)
         left = $0; sub(/ *=>.*/, "", left)
         type = $1; sub(/^[^ ]* */, "", left)
-        printf "extern \"C\" __global__ void k%d(%s *out, float f, float g, float h, double d, double e, double c, int i, int j, unsigned u, unsigned v, long long l, long long m, unsigned long long q, unsigned long long r, unsigned short s, unsigned short t, float *pF, double *pD, int *pI, unsigned *pU, long long *pL, unsigned long long *pQ, unsigned short *pS, unsigned char *pC, float4 *pV) { *out = %s; }\n", NR, type, left
+        printf "extern \"C\" __global__ void k%d(%s *out, %s) { *out = %s; }\n", NR, type, parameters, left
     }' "$table" >"$scratch/forms.cu"
 
 # Prints each table line whose kernel lacks an instruction or calls what is not listed.

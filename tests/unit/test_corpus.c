@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs for GPUs consist of, against the CPU: vectors, tiles in shared memory, reductions, every atomic, locks and
- * matrix products. The kernels are in tests/unit/kernels/. */
+/* What programs for GPUs consist of, against the CPU: vectors, tiles in shared memory, reductions, every atomic, locks
+ * and matrix products. The kernels are in tests/unit/kernels/. */
 #include "kernel_runner.h"
 
 #include <check.h>
@@ -133,7 +133,7 @@ START_TEST(narrow_elements_extend_and_wrap)
 }
 END_TEST
 
-/* ---- transposition ------------------------------------------------------------------------------------------------ */
+/* ---- transposition ----------------------------------------------------------------------------------------------- */
 
 static const int rectangles[][2] = {{1, 1}, {32, 32}, {33, 31}, {31, 33}, {64, 96}, {100, 7}, {7, 100}, {257, 129}};
 
@@ -146,7 +146,8 @@ START_TEST(transpose_is_exact)
     for (size_t i = 0; i < count; i++)
         in[i] = (float)i;
     memset(out, 0xff, bytes);
-    hdrt_ptr device_in = kernel_runner_upload(&runner, in, bytes), device_out = kernel_runner_upload(&runner, out, bytes);
+    hdrt_ptr device_in = kernel_runner_upload(&runner, in, bytes);
+    hdrt_ptr device_out = kernel_runner_upload(&runner, out, bytes);
     hdrt_grid grid = {{(uint32_t)(width + 31) / 32, (uint32_t)(height + 31) / 32, 1}, {32, 8, 1}, 0};
     kernel_runner_launch(&runner, "transpose", grid, HDRT_ARGS(device_in, device_out, width, height));
     kernel_runner_take(&runner, out, device_out, bytes);
@@ -159,7 +160,7 @@ START_TEST(transpose_is_exact)
 }
 END_TEST
 
-/* ---- reductions --------------------------------------------------------------------------------------------------- */
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
 
 START_TEST(shuffles_add_all)
 {
@@ -265,7 +266,7 @@ START_TEST(a_warp_reduces_at_once)
 }
 END_TEST
 
-/* ---- atomics ------------------------------------------------------------------------------------------------------ */
+/* ---- atomics ----------------------------------------------------------------------------------------------------- */
 
 enum { BLOCKS = 5, THREADS = 96, ALL = BLOCKS * THREADS };
 static const hdrt_grid atomics_grid = {{BLOCKS, 1, 1}, {THREADS, 1, 1}, 0};
@@ -303,7 +304,8 @@ static unsigned int xor_of_threads(void)
 START_TEST(int_atomics)
 {
     int p[11] = {5, 5, 5, 5, -1, 0, 0, 0, 0, 0, 0};
-    const int expected[11] = {5 + 3 * ALL, 5 - 2 * ALL, -(ALL - 1), ALL - 1, 0, -1, (int)xor_of_threads(), 77, 5, ALL, ALL};
+    const int expected[11] = {5 + 3 * ALL, 5 - 2 * ALL, -(ALL - 1), ALL - 1, 0, -1, (int)xor_of_threads(), 77, 5, ALL,
+                              ALL};
     hdrt_ptr device = kernel_runner_upload(&runner, p, sizeof p);
 
     kernel_runner_launch(&runner, "every_int", atomics_grid, HDRT_ARGS(device));
@@ -319,7 +321,8 @@ START_TEST(unsigned_atomics)
 {
     unsigned int p[12] = {7, 7, ~0u, 7, ~0u, 0, 0, 0, 0, 0, 0, 0};
     const unsigned int expected[12] = {7 + ALL * 0x80000001u, 7u - ALL, ~0u - (ALL - 1), 0x80000000u + ALL - 1,
-                                       0, ~0u, xor_of_threads(), ALL % 100, (100 - ALL % 100) % 100, 77, ALL - 1, ALL % 5};
+                                       0, ~0u, xor_of_threads(), ALL % 100, (100 - ALL % 100) % 100, 77, ALL - 1,
+                                       ALL % 5};
     hdrt_ptr device = kernel_runner_upload(&runner, p, sizeof p);
 
     kernel_runner_launch(&runner, "every_unsigned", atomics_grid, HDRT_ARGS(device));
@@ -335,10 +338,11 @@ START_TEST(wide_atomics)
 {
     unsigned long long p[9] = {1, ~0ull, 0, ~0ull, 0, 0, 0, 5, 1};
     long long q[2] = {5, -5};
-    const unsigned long long expected[9] = {1 + ((unsigned long long)ALL << 32), ~0ull - (ALL - 1), (1ull << 63) + ALL - 1,
-                                            0, ~0ull, (unsigned long long)xor_of_threads() << 32, 1ull << 40, 1ull << 50,
-                                            1 + 3 * ALL};
-    hdrt_ptr device_p = kernel_runner_upload(&runner, p, sizeof p), device_q = kernel_runner_upload(&runner, q, sizeof q);
+    const unsigned long long expected[9] = {
+        1 + ((unsigned long long)ALL << 32), ~0ull - (ALL - 1), (1ull << 63) + ALL - 1, 0, ~0ull,
+        (unsigned long long)xor_of_threads() << 32, 1ull << 40, 1ull << 50, 1 + 3 * ALL};
+    hdrt_ptr device_p = kernel_runner_upload(&runner, p, sizeof p);
+    hdrt_ptr device_q = kernel_runner_upload(&runner, q, sizeof q);
 
     kernel_runner_launch(&runner, "every_wide", atomics_grid, HDRT_ARGS(device_p, device_q));
     kernel_runner_take(&runner, p, device_p, sizeof p);
@@ -354,7 +358,8 @@ START_TEST(floating_atomics)
 {
     float f[3] = {0.5f, 0.0f, 0.0f};
     double d[2] = {0.5, 0.0};
-    hdrt_ptr device_f = kernel_runner_upload(&runner, f, sizeof f), device_d = kernel_runner_upload(&runner, d, sizeof d);
+    hdrt_ptr device_f = kernel_runner_upload(&runner, f, sizeof f);
+    hdrt_ptr device_d = kernel_runner_upload(&runner, d, sizeof d);
 
     kernel_runner_launch(&runner, "every_floating", (hdrt_grid){{1, 1, 1}, {THREADS, 1, 1}, 0},
                          HDRT_ARGS(device_f, device_d));
@@ -451,7 +456,7 @@ START_TEST(a_lock_excludes)
 }
 END_TEST
 
-/* ---- matrix products ---------------------------------------------------------------------------------------------- */
+/* ---- matrix products --------------------------------------------------------------------------------------------- */
 
 static void check_product(const char *kernel, int n, hdrt_grid grid, bool rectangular)
 {
@@ -474,8 +479,8 @@ static void check_product(const char *kernel, int n, hdrt_grid grid, bool rectan
             float sum = 0.0f;
             for (int i = 0; i < k; i++)
                 sum += a[row * k + i] * b[i * n + column];
-            ck_assert_msg(c[row * n + column] == sum, "%s, n %d, row %d, column %d: %g and not %g", kernel, n, row, column,
-                          (double)c[row * n + column], (double)sum);
+            ck_assert_msg(c[row * n + column] == sum, "%s, n %d, row %d, column %d: %g and not %g", kernel, n, row,
+                          column, (double)c[row * n + column], (double)sum);
         }
     }
     free(a);

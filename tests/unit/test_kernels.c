@@ -196,8 +196,8 @@ START_TEST(matmul_is_exact)
             float sum = 0.0f;
             for (unsigned int i = 0; i < k; i++)
                 sum = fmaf(a[(size_t)row * k + i], b[(size_t)i * n + column], sum);
-            ck_assert_msg(c[(size_t)row * n + column] == sum, "%u x %u x %u: row %u, column %u is %a and not %a", m, n, k,
-                          row, column, (double)c[(size_t)row * n + column], (double)sum);
+            ck_assert_msg(c[(size_t)row * n + column] == sum, "%u x %u x %u: row %u, column %u is %a and not %a", m, n,
+                          k, row, column, (double)c[(size_t)row * n + column], (double)sum);
         }
     }
     free(a);
@@ -262,7 +262,8 @@ START_TEST(histogram_counts_all)
     kernel_runner_take(&runner, bins, device_bins, sizeof bins);
     kernel_runner_free(&runner, device_in);
     for (int i = 0; i < 256; i++)
-        ck_assert_msg(bins[i] == expected[i], "n %llu: value %d occurs %u times and not %u", n, i, bins[i], expected[i]);
+        ck_assert_msg(bins[i] == expected[i], "n %llu: value %d occurs %u times and not %u", n, i, bins[i],
+                      expected[i]);
     free(in);
 }
 END_TEST

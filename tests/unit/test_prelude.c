@@ -19,7 +19,7 @@ static void open_prelude(void) { kernel_runner_open(&runner, "tests/unit/kernels
 static void open_library(void) { kernel_runner_open(&runner, "tests/unit/kernels/prelude_library.cu"); }
 static void close_runner(void) { kernel_runner_close(&runner); }
 
-/* ---- the CPU's side ----------------------------------------------------------------------------------------------- */
+/* ---- the CPU's side ---------------------------------------------------------------------------------------------- */
 
 static unsigned long long host_reverse(unsigned long long v)
 {
@@ -152,7 +152,7 @@ static unsigned long long host_to_integer(double v, bool from_double, int mode, 
     return whole < 0 ? (unsigned long long)(long long)whole : (unsigned long long)whole;
 }
 
-/* ---- operands ----------------------------------------------------------------------------------------------------- */
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
 
 static const unsigned int words[] = {
     0,          1,          2,          3,          7,          31,         32,         33,         0x7f,
@@ -187,7 +187,8 @@ static void *allocate(size_t count, size_t each)
 }
 
 /* Runs KERNEL(inputs..., out, n) and gives what it wrote, PER results of EACH bytes for each element. */
-static void *run(const char *kernel, int n, int count, const void *const *inputs, size_t input_bytes, int per, size_t each)
+static void *run(const char *kernel, int n, int count, const void *const *inputs, size_t input_bytes, int per,
+                 size_t each)
 {
     hdrt_ptr pointers[4];
     const void *arguments[5];
@@ -229,7 +230,7 @@ static void assert_equal_f64(const char *name, double got, double expected, cons
                   "%s of %a, %a, %a is %a and not %a", name, in[0], in[1], in[2], got, expected);
 }
 
-/* ---- tests -------------------------------------------------------------------------------------------------------- */
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
 
 /* All pairs of the special words, then random ones. */
 START_TEST(integers_of_32_bits)
@@ -389,7 +390,8 @@ START_TEST(floats_to_integers)
     unsigned int seed = 5;
 
     for (int i = 0; i < N; i++)
-        in[i] = i < FLOAT_COUNT ? floats[i] : ldexpf((float)(int)next_random(&seed), (int)(next_random(&seed) % 68) - 33);
+        in[i] = i < FLOAT_COUNT ? floats[i]
+                                : ldexpf((float)(int)next_random(&seed), (int)(next_random(&seed) % 68) - 33);
     unsigned long long *out = run("from_f32", N, 1, inputs, 4, 0 CASES_CONVERT(COUNT5, float), 8), *next = out;
     for (int i = 0; i < N; i++) {
         CASES_CONVERT(CHECK, float)

@@ -13,7 +13,8 @@
 #define RESULT_32(name, device, host) *out++ = (unsigned)(device);
 #define RESULT_64(name, device, host) *out++ = (unsigned long long)(device);
 
-extern "C" __global__ void cases_32(const unsigned *in_a, const unsigned *in_b, const unsigned *in_c, unsigned *out, int n)
+extern "C" __global__ void cases_32(const unsigned *in_a, const unsigned *in_b, const unsigned *in_c, unsigned *out,
+                                    int n)
 {
     int i = NUMBER;
     if (i < n) {

@@ -108,7 +108,7 @@
     X(fmaxf, fmaxf(f, g), isnan(f) ? g : isnan(g) || f > g || (f == g && !signbit(f)) ? f : g)                         \
     X(fdimf, fdimf(f, g), fdimf(f, g))                                                                                 \
     X(modff, device_fraction(f), host_fraction(f))                                                                     \
-    X(saturate, __saturatef(f) + 0.0f, f > 0.0f ? (f < 1.0f ? f : 1.0f) : 0.0f)                                               \
+    X(saturate, __saturatef(f) + 0.0f, f > 0.0f ? (f < 1.0f ? f : 1.0f) : 0.0f)                                        \
     X(frsqrt_rn, __frsqrt_rn(f), (float)(1.0 / sqrt((double)f)))
 
 #define CASES_F64(X)                                                                                                   \

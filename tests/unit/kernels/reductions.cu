@@ -78,8 +78,8 @@ extern "C" __global__ void sum_by_last_block(const double *x, volatile double *o
     }
 }
 
-/* Five numbers for each warp: sum, least, greatest, exclusive or, and whether all are odd. Before sm_80 there is no such
- * instruction: shuffles do the same. */
+/* Five numbers for each warp: sum, least, greatest, exclusive or, and whether all are odd. Before sm_80 there is no
+ * such instruction: shuffles do the same. */
 extern "C" __global__ void reduce_warp(const unsigned *x, unsigned *out)
 {
     unsigned value = x[blockIdx.x * blockDim.x + threadIdx.x], sum, least, greatest, parity;
