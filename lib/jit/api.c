@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* The public functions of images, of compiling, and of what a runtime has for it. */
+#include "jit/jit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "device/device.h"
+#include "device/runtime.h"
+#include "driver/companions.h"
+#include "driver/loader.h"
+#include "jit/module.h"
+
+static void *create_jit(void *argument)
+{
+    const hdrt_runtime *runtime = argument;
+    const hdrt__companions *companions = runtime->companions;
+    hdrt__jit_config config = {
+        .worker = companions->worker,
+        .recorder = companions->recorder,
+        .prelude = companions->prelude,
+        .searched = companions->searched,
+        .cache_dir = runtime->cache_dir_option,
+        .nvrtc = runtime->nvrtc_option,
+        .clang = runtime->clang_option,
+        .compile_workers = runtime->compile_workers,
+    };
+    hdrt__jit *jit;
+    return hdrt__jit_create(&config, &jit) == HDRT_OK ? jit : NULL;
+}
+
+static void destroy_jit(void *state)
+{
+    hdrt__jit_destroy(state);
+}
+
+hdrt__jit *hdrt__runtime_jit(hdrt_runtime *runtime)
+{
+    return hdrt__attachment_get(&runtime->jit, &runtime->lock, create_jit, runtime, destroy_jit);
+}
+
+void hdrt__device_target(const hdrt_device *device, char arch[16], hdrt__target *out)
+{
+    uint32_t capability = device->info.compute_capability;
+    snprintf(arch, 16, "sm_%u", capability);
+    out->soft = device->runtime->kind == HDRT_DRIVER_SOFT;
+    out->nvidia = !out->soft;
+    out->arch = capability ? arch : NULL;
+}
+
+static hdrt_status compile_image(hdrt_runtime *runtime, const hdrt_source *source, const hdrt_compile_options *options,
+                                 const hdrt__target *target, hdrt_image **out_image)
+{
+    hdrt_image *image = calloc(1, sizeof(*image));
+    if (!image)
+        return hdrt__fail_memory(sizeof(*image), "an image");
+    hdrt__jit *jit = hdrt__runtime_jit(runtime);
+    hdrt_status status = jit ? hdrt__jit_compile(jit, source, options, target, &image->code, &image->from_cache)
+                             : HDRT_ERROR_OUT_OF_MEMORY;
+    if (!image->code) {
+        free(image);
+        return status;
+    }
+    *out_image = image;
+    return status;
+}
+
+hdrt_status hdrt_image_compile(hdrt_runtime *runtime, const hdrt_source *source, const hdrt_compile_options *options,
+                               hdrt_image **out_image)
+{
+    if (!out_image)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_image_compile: out_image is NULL");
+    *out_image = NULL;
+    hdrt_status status = hdrt__runtime_begin(runtime, "hdrt_image_compile");
+    if (status != HDRT_OK)
+        return status;
+    /* Code for a file may be for any driver, so NVRTC is allowed; libdevice is linked unless the soft driver is meant. */
+    hdrt__target target = {.soft = false, .nvidia = runtime->kind != HDRT_DRIVER_SOFT};
+    return compile_image(runtime, source, options, &target, out_image);
+}
+
+hdrt_status hdrt_image_compile_for(hdrt_device *device, const hdrt_source *source, const hdrt_compile_options *options,
+                                   hdrt_image **out_image)
+{
+    char arch[16];
+    hdrt__target target;
+    if (!out_image)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_image_compile_for: out_image is NULL");
+    *out_image = NULL;
+    if (!device)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_image_compile_for: the device is NULL");
+    /* A lost device compiles as well as any: nothing here calls its driver. */
+    hdrt_status status = hdrt__runtime_begin(device->runtime, "hdrt_image_compile_for");
+    if (status != HDRT_OK)
+        return status;
+    hdrt__device_target(device, arch, &target);
+    return compile_image(device->runtime, source, options, &target, out_image);
+}
+
+void hdrt_image_destroy(hdrt_image *image)
+{
+    if (!image)
+        return;
+    hdrt__code_drop(image->code);
+    free(image);
+}
+
+hdrt_status hdrt_image_get_info(const hdrt_image *image, hdrt_image_info *out_info)
+{
+    if (!image)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_image_get_info: the image is NULL");
+    const hdrt__code *code = image->code;
+    hdrt_image_info info = HDRT_IMAGE_INFO_INIT;
+    info.kind = code->kind;
+    info.code = code->kind == HDRT_CODE_CUBIN ? (const void *)code->cubin : code->ptx;
+    info.code_size = code->kind == HDRT_CODE_CUBIN ? code->cubin_size : code->ptx_size;
+    info.ptx = code->kind == HDRT_CODE_CUBIN ? code->ptx : NULL;
+    info.ptx_size = info.ptx ? code->ptx_size : 0;
+    info.arch = code->arch;
+    info.compiler = code->compiler;
+    info.compiler_path = code->compiler_path;
+    info.log = code->log;
+    info.from_cache = image->from_cache;
+    info.note = code->note;
+    return hdrt__info_write("hdrt_image_info", out_info, &info, sizeof(info));
+}
+
+hdrt_status hdrt_image_diagnostic(const hdrt_image *image, uint32_t index, hdrt_diagnostic *out_diagnostic)
+{
+    if (!image || !out_diagnostic)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_image_diagnostic: %s is NULL",
+                          image ? "out_diagnostic" : "the image");
+    if (index >= image->code->diagnostic_count)
+        return hdrt__fail(HDRT_ERROR_NOT_FOUND, "the image has %u diagnostics: there is none of index %u",
+                          image->code->diagnostic_count, index);
+    *out_diagnostic = image->code->diagnostics[index];
+    return HDRT_OK;
+}
+
+hdrt_status hdrt_module_load_image(hdrt_device *device, const hdrt_image *image, hdrt_module **out_module)
+{
+    if (!image || !out_module)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_load_image: %s is NULL",
+                          image ? "out_module" : "the image");
+    *out_module = NULL;
+    hdrt_status status = hdrt__device_begin(device, "hdrt_module_load_image");
+    return status == HDRT_OK ? hdrt__module_open(device, image->code, "image", image->from_cache, true, out_module) : status;
+}
+
+hdrt_status hdrt_module_compile(hdrt_device *device, const hdrt_source *source, const hdrt_compile_options *options,
+                                hdrt_module **out_module)
+{
+    char arch[16];
+    hdrt__target target;
+    hdrt__code *code = NULL;
+    bool from_cache;
+    if (!out_module)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_compile: out_module is NULL");
+    *out_module = NULL;
+    hdrt_status status = hdrt__device_begin(device, "hdrt_module_compile");
+    if (status != HDRT_OK)
+        return status;
+    hdrt__device_target(device, arch, &target);
+    hdrt__jit *jit = hdrt__runtime_jit(device->runtime);
+    if (!jit)
+        return HDRT_ERROR_OUT_OF_MEMORY;
+    status = hdrt__jit_compile(jit, source, options, &target, &code, &from_cache);
+    if (status == HDRT_OK) {
+        const char *name = source->name ? source->name : source->path ? source->path : "source.cu";
+        status = hdrt__module_open(device, code, name, from_cache, true, out_module);
+    }
+    hdrt__code_drop(code);
+    return status;
+}
+
+hdrt_status hdrt_module_compile_async(hdrt_device *device, const hdrt_source *source, const hdrt_compile_options *options,
+                                      hdrt_module **out_module, hdrt_event *out_event)
+{
+    if (out_module)
+        *out_module = NULL;
+    hdrt_status status = hdrt__device_begin(device, "hdrt_module_compile_async");
+    if (status != HDRT_OK)
+        return status;
+    return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "hdrt_module_compile_async is not in this version: use hdrt_module_compile, "
+                                              "on a thread of its own if it must not be waited for");
+}
+
+/* Code given as bytes, as the compile's result would be. */
+static hdrt_status code_from_bytes(const void *bytes, size_t size, const char *name, hdrt__code **out_code)
+{
+    hdrt__code *code = hdrt__code_create();
+    char *copy = code ? malloc(size + 1) : NULL;
+    hdrt_status status = HDRT_OK;
+    if (!copy) {
+        hdrt__code_drop(code);
+        return hdrt__fail_memory(size, "a module's code");
+    }
+    memcpy(copy, bytes, size);
+    copy[size] = '\0';
+    if (hdrt__is_cubin(copy, size)) {
+        code->kind = HDRT_CODE_CUBIN;
+        code->cubin = (unsigned char *)copy;
+        code->cubin_size = size;
+    } else {
+        code->kind = HDRT_CODE_PTX;
+        code->ptx = copy;
+        code->ptx_size = strlen(copy);
+    }
+    if (hdrt__is_fatbin(bytes, size))
+        status = hdrt__fail(HDRT_ERROR_UNSUPPORTED, "it is a fatbin: load the cubin or PTX from it");
+    else if (code->kind == HDRT_CODE_PTX && !hdrt__is_ptx(bytes, size))
+        status = hdrt__fail(HDRT_ERROR_INVALID_IMAGE, "it is neither a cubin nor PTX text");
+    if (status == HDRT_OK)
+        status = hdrt__code_read_table(code);
+    if (status != HDRT_OK) {
+        hdrt__fail_prefix("loading '%s'", name);
+        hdrt__code_drop(code);
+        return status;
+    }
+    *out_code = code;
+    return HDRT_OK;
+}
+
+hdrt_status hdrt_module_load(hdrt_device *device, const void *code, size_t size, const hdrt_load_options *options,
+                             hdrt_module **out_module)
+{
+    hdrt_load_options known;
+    hdrt__code *copy;
+    if (!out_module)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_load: out_module is NULL");
+    *out_module = NULL;
+    hdrt_status status = hdrt__device_begin(device, "hdrt_module_load");
+    if (status == HDRT_OK)
+        status = hdrt__options_read("hdrt_load_options", options, &known, sizeof(known),
+                                    offsetof(hdrt_load_options, reserved));
+    if (status != HDRT_OK)
+        return status;
+    if (!code || size == 0)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_load: the code is %s", code ? "empty" : "NULL");
+    const char *name = known.name ? known.name : "image";
+    status = code_from_bytes(code, size, name, &copy);
+    if (status != HDRT_OK)
+        return status;
+    status = hdrt__module_open(device, copy, name, false, false, out_module);
+    hdrt__code_drop(copy);
+    return status;
+}
+
+hdrt_status hdrt_runtime_compiler(hdrt_runtime *runtime, hdrt_compiler compiler, hdrt_compiler_info *out_info)
+{
+    hdrt_compiler_info info = HDRT_COMPILER_INFO_INIT;
+    hdrt_status status = hdrt__runtime_begin(runtime, "hdrt_runtime_compiler");
+    if (status != HDRT_OK)
+        return status;
+    if (compiler != HDRT_COMPILER_NVRTC && compiler != HDRT_COMPILER_CLANG)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_runtime_compiler: there is no compiler of number %d",
+                          (int)compiler);
+    hdrt__jit *jit = hdrt__runtime_jit(runtime);
+    if (!jit)
+        return HDRT_ERROR_OUT_OF_MEMORY;
+    status = hdrt__jit_compiler(jit, compiler, &info.path, &info.rule);
+    return status == HDRT_OK ? hdrt__info_write("hdrt_compiler_info", out_info, &info, sizeof(info)) : status;
+}
+
+hdrt_status hdrt_runtime_get_info(hdrt_runtime *runtime, hdrt_runtime_info *out_info)
+{
+    hdrt_runtime_info info = HDRT_RUNTIME_INFO_INIT;
+    hdrt_status status = hdrt__runtime_begin(runtime, "hdrt_runtime_get_info");
+    if (status != HDRT_OK)
+        return status;
+    hdrt__jit *jit = hdrt__runtime_jit(runtime);
+    if (!jit)
+        return HDRT_ERROR_OUT_OF_MEMORY;
+    info.driver = runtime->kind;
+    if (runtime->driver) {
+        info.driver_path = runtime->driver->path;
+        info.driver_version = (uint32_t)runtime->driver->version;
+    }
+    info.device_count = runtime->device_count;
+    info.libexec_worker = runtime->companions->worker;
+    info.libexec_soft = runtime->companions->soft;
+    info.libexec_recorder = runtime->companions->recorder;
+    info.libexec_prelude = runtime->companions->prelude;
+    info.libexec_rule = runtime->companions->rule;
+    hdrt__store_check(hdrt__jit_store(jit));
+    info.cache_dir = hdrt__store_directory(hdrt__jit_store(jit));
+    info.cache_reason = hdrt__store_reason(hdrt__jit_store(jit));
+    return hdrt__info_write("hdrt_runtime_info", out_info, &info, sizeof(info));
+}

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: MIT */
+#include "jit/jit.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/number.h"
+#include "base/status.h"
+#include "compiler/protocol.h"
+#include "config.h"
+#include "driver/fork.h"
+#include "jit/find.h"
+#include "jit/identity.h"
+#include "jit/key.h"
+#include "jit/memory.h"
+#include "jit/message.h"
+#include "jit/source.h"
+#include "jit/worker.h"
+
+#define TIME_LIMIT_MS 60000u
+#define MEMORY_LIMIT_BYTES (UINT64_C(8) << 30)
+#define DEFAULT_ARCH "sm_80"
+
+/* A compiler that was looked for. Found once; its identity is made again when one of its files changes. */
+struct compiler {
+    bool searched;
+    hdrt__found found;
+    hdrt__identity identity;
+};
+
+struct hdrt__jit {
+    char *worker, *recorder, *prelude, *searched, *nvrtc, *clang;
+    uint32_t compile_workers;
+    uint64_t fork_generation;
+    hdrt__store *store;
+    hdrt__memory_cache *memory;
+    pthread_mutex_t lock; /* guards what follows */
+    struct compiler compilers[HDRT_COMPILER_CLANG + 1];
+    bool libdevice_searched;
+    char *libdevice;
+    hdrt__worker_pool *pool; /* made by the first compile */
+};
+
+static bool copy(char **member, const char *text)
+{
+    return !text || (*member = strdup(text)) != NULL;
+}
+
+hdrt_status hdrt__jit_create(const hdrt__jit_config *config, hdrt__jit **out_jit)
+{
+    *out_jit = NULL;
+    hdrt__jit *jit = calloc(1, sizeof(*jit));
+    if (!jit)
+        return hdrt__fail_memory(sizeof(*jit), "the jit");
+    pthread_mutex_init(&jit->lock, NULL);
+    jit->compile_workers = config->compile_workers;
+    hdrt_status status = hdrt__fork_watch(&jit->fork_generation);
+    if (status == HDRT_OK &&
+        !(copy(&jit->worker, config->worker) && copy(&jit->recorder, config->recorder) &&
+          copy(&jit->prelude, config->prelude) && copy(&jit->searched, config->searched) &&
+          copy(&jit->nvrtc, config->nvrtc) && copy(&jit->clang, config->clang)))
+        status = hdrt__fail_memory(sizeof(*jit), "the jit");
+    if (status == HDRT_OK)
+        status = hdrt__memory_cache_create(&jit->memory);
+    if (status == HDRT_OK)
+        status = hdrt__store_open(config->cache_dir, &jit->store);
+    if (status != HDRT_OK) {
+        hdrt__jit_destroy(jit);
+        return status;
+    }
+    *out_jit = jit;
+    return HDRT_OK;
+}
+
+void hdrt__jit_destroy(hdrt__jit *jit)
+{
+    if (!jit)
+        return;
+    hdrt__worker_pool_destroy(jit->pool);
+    for (size_t i = 0; i < sizeof(jit->compilers) / sizeof(jit->compilers[0]); i++) {
+        hdrt__found_free(&jit->compilers[i].found);
+        hdrt__identity_free(&jit->compilers[i].identity);
+    }
+    hdrt__memory_cache_destroy(jit->memory);
+    hdrt__store_close(jit->store);
+    pthread_mutex_destroy(&jit->lock);
+    free(jit->libdevice);
+    free(jit->worker);
+    free(jit->recorder);
+    free(jit->prelude);
+    free(jit->searched);
+    free(jit->nvrtc);
+    free(jit->clang);
+    free(jit);
+}
+
+hdrt__store *hdrt__jit_store(hdrt__jit *jit)
+{
+    return jit->store;
+}
+
+uint64_t hdrt__jit_workers_started(const hdrt__jit *jit)
+{
+    return jit->pool ? hdrt__worker_pool_started(jit->pool) : 0;
+}
+
+/* Under the lock: look for a compiler, once. */
+static hdrt_status search(hdrt__jit *jit, hdrt_compiler compiler)
+{
+    struct compiler *entry = &jit->compilers[compiler];
+    hdrt_status status = HDRT_OK;
+    if (entry->searched)
+        return HDRT_OK;
+    if (compiler == HDRT_COMPILER_NVRTC)
+        status = hdrt__find_nvrtc(jit->nvrtc, &entry->found);
+    else
+        status = hdrt__find_clang(jit->clang, &entry->found);
+    entry->searched = status == HDRT_OK;
+    if (entry->searched)
+        hdrt__log(HDRT_LOG_INFO, "%s: %s%s%s", compiler == HDRT_COMPILER_NVRTC ? "NVRTC" : "clang",
+                  entry->found.path ? entry->found.path : "not found", entry->found.path ? ", by " : ": tried ",
+                  entry->found.rule);
+    return status;
+}
+
+hdrt_status hdrt__jit_compiler(hdrt__jit *jit, hdrt_compiler compiler, const char **out_path, const char **out_rule)
+{
+    pthread_mutex_lock(&jit->lock);
+    hdrt_status status = search(jit, compiler);
+    *out_path = jit->compilers[compiler].found.path;
+    *out_rule = jit->compilers[compiler].found.rule;
+    pthread_mutex_unlock(&jit->lock);
+    return status;
+}
+
+/* Under the lock: NVRTC first where NVIDIA's driver may load the result. */
+static hdrt_status choose(hdrt__jit *jit, hdrt_compiler asked, const hdrt__target *target, hdrt_compiler *out)
+{
+    const hdrt__found *nvrtc = &jit->compilers[HDRT_COMPILER_NVRTC].found, *clang = &jit->compilers[HDRT_COMPILER_CLANG].found;
+    hdrt_status status = HDRT_OK;
+    bool try_nvrtc = asked != HDRT_COMPILER_CLANG && !target->soft, try_clang = asked != HDRT_COMPILER_NVRTC;
+    if (asked == HDRT_COMPILER_NVRTC && target->soft)
+        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "NVRTC cannot compile for the soft driver: its output is for NVIDIA "
+                                                  "GPUs only; use clang");
+    if (try_nvrtc)
+        status = search(jit, HDRT_COMPILER_NVRTC);
+    if (status == HDRT_OK && try_nvrtc && nvrtc->path) {
+        *out = HDRT_COMPILER_NVRTC;
+        return HDRT_OK;
+    }
+    if (status == HDRT_OK && try_clang)
+        status = search(jit, HDRT_COMPILER_CLANG);
+    if (status != HDRT_OK)
+        return status;
+    if (try_clang && clang->path) {
+        *out = HDRT_COMPILER_CLANG;
+        return HDRT_OK;
+    }
+    return hdrt__fail(HDRT_ERROR_NO_COMPILER, "no kernel compiler found.%s%s%s%s%s%s Install clang 14 or newer%s.",
+                      try_nvrtc ? " NVRTC: tried " : "", try_nvrtc ? nvrtc->rule : "", try_nvrtc ? "." : "",
+                      try_clang ? " clang: tried " : "", try_clang ? clang->rule : "", try_clang ? "." : "",
+                      target->soft ? "" : ", or NVIDIA's CUDA toolkit for NVRTC");
+}
+
+/* Under the lock: the compiler's identity as its files are now. */
+static hdrt_status identify(hdrt__jit *jit, hdrt_compiler compiler, hdrt__digest *out)
+{
+    struct compiler *entry = &jit->compilers[compiler];
+    if (!hdrt__identity_current(&entry->identity)) {
+        hdrt__identity_free(&entry->identity);
+        hdrt_status status = hdrt__identity_of(compiler, &entry->found, jit->worker, jit->prelude, jit->recorder,
+                                               &entry->identity);
+        if (status != HDRT_OK) {
+            entry->searched = false; /* it is gone: look again next time */
+            hdrt__found_free(&entry->found);
+            return status;
+        }
+    }
+    *out = entry->identity.digest;
+    return HDRT_OK;
+}
+
+/* One compile on its way. */
+struct job {
+    hdrt__jit *jit;
+    hdrt__request request;
+    hdrt__digest identity, key;
+    hdrt__found compiler; /* copies: the jit's may be searched again meanwhile */
+    char *libdevice;
+    uint64_t began_ns;
+};
+
+static void end_job(struct job *job)
+{
+    hdrt__found_free(&job->compiler);
+    free(job->libdevice);
+}
+
+static hdrt_status missing_companion(const hdrt__jit *jit, const char *what)
+{
+    return hdrt__fail(HDRT_ERROR_COMPANION, "%s is missing, without which nothing can be compiled%s%s: reinstall libhdrt, "
+                                            "or set HDRT_LIBEXEC to its folder",
+                      what, jit->searched ? "; looked into " : "", jit->searched ? jit->searched : "");
+}
+
+static hdrt_status begin_job(struct job *job, const hdrt__input *input, const hdrt__target *target)
+{
+    hdrt__jit *jit = job->jit;
+    hdrt_compiler compiler = HDRT_COMPILER_AUTO;
+    pthread_mutex_lock(&jit->lock);
+    hdrt_status status = choose(jit, input->asked.compiler, target, &compiler);
+    if (status == HDRT_OK)
+        status = identify(jit, compiler, &job->identity);
+    if (status == HDRT_OK) {
+        const hdrt__found *found = &jit->compilers[compiler].found;
+        bool copied = copy(&job->compiler.path, found->path) && copy(&job->compiler.builtins, found->builtins);
+        if (copied && target->nvidia && compiler == HDRT_COMPILER_CLANG) {
+            if (!jit->libdevice_searched)
+                jit->libdevice = hdrt__find_libdevice(jit->compilers[HDRT_COMPILER_NVRTC].found.path);
+            jit->libdevice_searched = true;
+            copied = copy(&job->libdevice, jit->libdevice);
+        }
+        if (!copied)
+            status = hdrt__fail_memory(0, "a compile");
+    }
+    pthread_mutex_unlock(&jit->lock);
+    if (status != HDRT_OK)
+        return status;
+    hdrt_code_kind kind = input->asked.kind;
+    if (compiler == HDRT_COMPILER_CLANG && kind == HDRT_CODE_CUBIN)
+        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "clang makes PTX, no cubin: ask for PTX, or use NVRTC");
+    if (kind == HDRT_CODE_AUTO)
+        kind = compiler == HDRT_COMPILER_NVRTC ? HDRT_CODE_CUBIN : HDRT_CODE_PTX;
+    const char *arch = input->asked.arch ? input->asked.arch : target->arch ? target->arch : DEFAULT_ARCH;
+    job->request = (hdrt__request){
+        .compiler = compiler,
+        .kind = kind,
+        .arch = arch,
+        .lower_arch = !input->asked.arch || input->asked.lower_arch,
+        .source = input->text,
+        .source_size = input->size,
+        .name = input->name,
+        .directory = input->directory,
+        .options = &input->options,
+        .identity = &job->identity,
+        .libdevice = job->libdevice,
+        .time_limit_ms = input->asked.time_limit_ms ? input->asked.time_limit_ms : TIME_LIMIT_MS,
+        .memory_limit_bytes = input->asked.memory_limit_bytes ? input->asked.memory_limit_bytes : MEMORY_LIMIT_BYTES,
+    };
+#ifdef HDRT_SANITIZED
+    job->request.memory_limit_bytes = 0; /* sanitizers reserve terabytes of address space */
+#endif
+    job->key = hdrt__request_key(&job->request);
+    return HDRT_OK;
+}
+
+/* ---- looking up ------------------------------------------------------------------------------------------------- */
+
+static hdrt__code *find_image(hdrt__jit *jit, const hdrt__digest *name)
+{
+    hdrt__code *code = hdrt__memory_image(jit->memory, name);
+    size_t size;
+    unsigned char *bytes = code ? NULL : hdrt__store_read(jit->store, name, HDRT__ENTRY_IMAGE, &size);
+    if (bytes) {
+        code = hdrt__code_read(bytes, size, name);
+        if (code)
+            hdrt__memory_keep(jit->memory, code);
+        free(bytes);
+    }
+    return code;
+}
+
+/* The code of the first record whose files are as they were. */
+static hdrt__code *match(hdrt__jit *jit, hdrt__manifest *manifest, bool *out_refreshed, uint32_t *out_index)
+{
+    *out_refreshed = false;
+    for (uint32_t i = 0; i < manifest->count; i++) {
+        bool refreshed;
+        if (!hdrt__record_current(&manifest->records[i], &refreshed))
+            continue;
+        hdrt__code *code = find_image(jit, &manifest->records[i].image);
+        if (code) {
+            *out_refreshed = refreshed;
+            *out_index = i;
+            return code;
+        }
+    }
+    return NULL;
+}
+
+static bool read_manifest(hdrt__jit *jit, const hdrt__digest *key, hdrt__manifest *out)
+{
+    size_t size;
+    unsigned char *bytes = hdrt__store_read(jit->store, key, HDRT__ENTRY_MANIFEST, &size);
+    bool good = bytes && hdrt__manifest_read(bytes, size, key, out);
+    free(bytes);
+    if (!good)
+        *out = (hdrt__manifest){.key = *key};
+    return good;
+}
+
+static void write_manifest(hdrt__jit *jit, const hdrt__manifest *manifest)
+{
+    hdrt__buffer bytes = HDRT__BUFFER_INIT;
+    hdrt__manifest_write(manifest, &bytes);
+    if (!bytes.failed)
+        hdrt__store_write(jit->store, &manifest->key, HDRT__ENTRY_MANIFEST, bytes.bytes, bytes.size);
+    hdrt__buffer_free(&bytes);
+}
+
+/* `memory`, the claimed manifest, may be NULL. */
+static hdrt__code *look_up(hdrt__jit *jit, const hdrt__digest *key, hdrt__manifest *memory)
+{
+    bool refreshed;
+    uint32_t index;
+    hdrt__code *code = memory ? match(jit, memory, &refreshed, &index) : NULL;
+    hdrt__manifest disk;
+    if (code || !read_manifest(jit, key, &disk))
+        return code;
+    code = match(jit, &disk, &refreshed, &index);
+    hdrt__record record;
+    if (code && memory && hdrt__record_copy(&disk.records[index], &record)) {
+        hdrt__manifest_add(memory, &record);
+        hdrt__record_free(&record);
+    }
+    if (code && refreshed)
+        write_manifest(jit, &disk);
+    hdrt__manifest_free(&disk);
+    return code;
+}
+
+/* ---- compiling -------------------------------------------------------------------------------------------------- */
+
+static hdrt_status get_pool(hdrt__jit *jit, hdrt__worker_pool **out_pool)
+{
+    hdrt_status status = HDRT_OK;
+    if (!jit->worker)
+        return missing_companion(jit, "the compile worker hdrt-cc");
+    pthread_mutex_lock(&jit->lock);
+    if (!jit->pool)
+        status = hdrt__worker_pool_create(jit->worker, jit->compile_workers, &jit->pool);
+    *out_pool = jit->pool;
+    pthread_mutex_unlock(&jit->lock);
+    return status;
+}
+
+static hdrt_status ask_worker(struct job *job, const char *libdevice, hdrt__reply *out_reply)
+{
+    hdrt__jit *jit = job->jit;
+    hdrt__worker_pool *pool;
+    hdrt__buffer request = HDRT__BUFFER_INIT;
+    char seed[2 * HDRT__DIGEST_SIZE + 1];
+    unsigned char *reply = NULL;
+    size_t size = 0;
+    if (job->request.compiler == HDRT_COMPILER_CLANG && !jit->prelude)
+        return missing_companion(jit, "the device prelude hdrt_device.h");
+    hdrt_status status = get_pool(jit, &pool);
+    if (status != HDRT_OK)
+        return status;
+    hdrt__digest_hex(&job->key, seed);
+    seed[16] = '\0';
+    hdrt__compile_setting setting = {&job->compiler, jit->prelude, jit->recorder, libdevice, seed};
+    hdrt__message_request(&job->request, &setting, &request);
+    if (request.failed)
+        status = hdrt__fail_memory(job->request.source_size, "a compile request");
+    uint64_t began = hdrt__now_ns();
+    if (status == HDRT_OK)
+        status = hdrt__worker_exchange(pool, request.bytes, request.size, job->request.time_limit_ms, &reply, &size);
+    if (status == HDRT_OK)
+        status = hdrt__message_reply(reply, size, out_reply);
+    if (status == HDRT_OK)
+        hdrt__log(HDRT_LOG_DEBUG, "compiled '%s' for %s by %s in %.1f ms: worker's status %u", job->request.name,
+                  out_reply->code->arch, job->compiler.path, (double)(hdrt__now_ns() - began) / 1e6, out_reply->status);
+    free(reply);
+    hdrt__buffer_free(&request);
+    return status;
+}
+
+/* "file:line:column: text" of the first error, as every compiler user expects it first. */
+static hdrt_status compile_error(const hdrt__code *code, const char *message)
+{
+    uint32_t errors = 0;
+    const hdrt_diagnostic *first = NULL;
+    for (uint32_t i = 0; i < code->diagnostic_count; i++)
+        if (code->diagnostics[i].severity == HDRT_SEVERITY_ERROR && errors++ == 0)
+            first = &code->diagnostics[i];
+    hdrt__buffer text = HDRT__BUFFER_INIT;
+    if (first && first->file) {
+        hdrt__buffer_text(&text, first->file);
+        if (first->line)
+            hdrt__buffer_format(&text, ":%u", first->line);
+        if (first->line && first->column)
+            hdrt__buffer_format(&text, ":%u", first->column);
+        hdrt__buffer_text(&text, ": ");
+    }
+    hdrt__buffer_text(&text, first ? first->text : *message ? message : code->log);
+    if (errors > 1)
+        hdrt__buffer_format(&text, " (and %u more error%s)", errors - 1, errors > 2 ? "s" : "");
+    char *words = hdrt__buffer_take(&text, NULL);
+    hdrt_status status = hdrt__fail_with(HDRT_ERROR_COMPILE, words ? words : "the source has errors");
+    free(words);
+    return status;
+}
+
+/* The worker's status in the caller's terms. */
+static hdrt_status judge(const hdrt__reply *reply)
+{
+    static const struct {
+        enum hdrt_cc_status theirs;
+        hdrt_status ours;
+    } statuses[] = {
+        {HDRT_CC_STATUS_OPTION, HDRT_ERROR_INVALID_ARGUMENT}, {HDRT_CC_STATUS_NO_COMPILER, HDRT_ERROR_NO_COMPILER},
+        {HDRT_CC_STATUS_CRASHED, HDRT_ERROR_COMPILER_CRASHED}, {HDRT_CC_STATUS_LIMIT, HDRT_ERROR_COMPILE_LIMIT},
+        {HDRT_CC_STATUS_UNSUPPORTED, HDRT_ERROR_UNSUPPORTED},  {HDRT_CC_STATUS_PROTOCOL, HDRT_ERROR_COMPANION},
+        {HDRT_CC_STATUS_MEMORY, HDRT_ERROR_OUT_OF_MEMORY},     {HDRT_CC_STATUS_IO, HDRT_ERROR_IO},
+    };
+    if (reply->status == HDRT_CC_STATUS_OK && (reply->code->ptx || reply->code->cubin))
+        return HDRT_OK;
+    if (reply->status == HDRT_CC_STATUS_COMPILE)
+        return compile_error(reply->code, reply->message);
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+        if (reply->status == statuses[i].theirs)
+            return hdrt__fail_with(statuses[i].ours, *reply->message ? reply->message
+                                                                     : hdrt_status_text(statuses[i].ours));
+    return hdrt__fail(HDRT_ERROR_COMPANION, "the compile worker answered with status %u and no code", reply->status);
+}
+
+static bool add_note(hdrt__code *code, const char *text)
+{
+    hdrt__buffer note = HDRT__BUFFER_INIT;
+    hdrt__buffer_format(&note, "%s%s%s", code->note ? code->note : "", code->note ? "; " : "", text);
+    char *words = hdrt__buffer_take(&note, NULL);
+    if (!words)
+        return false;
+    free(code->note);
+    code->note = words;
+    return true;
+}
+
+/* Completes the code of a good reply: what it is, its table, and what the caller should know. */
+static hdrt_status complete(struct job *job, hdrt__reply *reply)
+{
+    hdrt__code *code = reply->code;
+    code->compiler = job->request.compiler;
+    code->kind = code->cubin ? HDRT_CODE_CUBIN : HDRT_CODE_PTX;
+    char *path = strdup(job->compiler.path);
+    if (path) {
+        free(code->compiler_path);
+        code->compiler_path = path;
+    }
+    hdrt_status status = hdrt__code_read_table(code);
+    bool noted = path != NULL;
+    if (status == HDRT_OK && code->table.kernel_count == 0)
+        noted = noted && add_note(code, job->request.source_size ? "the source has no __global__ function: there is no "
+                                                                   "kernel in the code" : "the source is empty");
+    if (status == HDRT_OK && !noted)
+        status = hdrt__fail_memory(0, "a compile's result");
+    return status;
+}
+
+/* Why the result must not be stored; NULL if it may be. */
+static const char *unfit_to_store(struct job *job, hdrt__reply *reply, hdrt__buffer *text)
+{
+    const hdrt__request *request = &job->request;
+    struct compiler *compiler = &job->jit->compilers[request->compiler];
+    if (reply->no_store)
+        return reply->no_store;
+    if (hdrt__has_time_macro(request->source, request->source_size))
+        return "the source asks for the date or time";
+    for (uint32_t i = 0; i < request->options->count; i++)
+        if (hdrt__has_time_macro(request->options->items[i], strlen(request->options->items[i])))
+            return "an option asks for the date or time";
+    if (reply->record.dependency_count == 0 && reply->record.absent_count == 0 &&
+        (request->options->includes || memmem(request->source, request->source_size, "include", 7)))
+        return "the source includes files, but none was seen to be read";
+    pthread_mutex_lock(&job->jit->lock);
+    bool same = hdrt__identity_current(&compiler->identity) &&
+                hdrt__digest_equal(&compiler->identity.digest, &job->identity);
+    pthread_mutex_unlock(&job->jit->lock);
+    if (!same)
+        return "the compiler changed during the compile";
+    return hdrt__record_settle(&reply->record, job->began_ns, text);
+}
+
+static void store_code(struct job *job, hdrt__reply *reply, hdrt__manifest *memory)
+{
+    hdrt__jit *jit = job->jit;
+    hdrt__buffer text = HDRT__BUFFER_INIT, bytes = HDRT__BUFFER_INIT;
+    hdrt__manifest disk;
+    hdrt__record copy_for_memory;
+    const char *unfit = unfit_to_store(job, reply, &text);
+    if (unfit) {
+        hdrt__log(HDRT_LOG_DEBUG, "'%s' is not cached: %s", job->request.name, unfit);
+        hdrt__buffer_free(&text);
+        return;
+    }
+    reply->record.image = hdrt__record_image(&job->key, &reply->record);
+    reply->code->name = reply->record.image;
+    hdrt__code_write(reply->code, &bytes);
+    bool stored = !bytes.failed && hdrt__store_write(jit->store, &reply->code->name, HDRT__ENTRY_IMAGE, bytes.bytes,
+                                                     bytes.size);
+    hdrt__memory_keep(jit->memory, reply->code);
+    if (memory && hdrt__record_copy(&reply->record, &copy_for_memory))
+        hdrt__manifest_add(memory, &copy_for_memory);
+    if (stored) {
+        read_manifest(jit, &job->key, &disk);
+        hdrt__manifest_add(&disk, &reply->record);
+        write_manifest(jit, &disk);
+        hdrt__manifest_free(&disk);
+    }
+    hdrt__buffer_free(&bytes);
+    hdrt__buffer_free(&text);
+}
+
+static hdrt_status compile(struct job *job, hdrt__reply *reply)
+{
+    job->began_ns = hdrt__wall_ns();
+    hdrt_status status = ask_worker(job, NULL, reply);
+    /* Most kernels need nothing of libdevice, and linking it takes clang tens of milliseconds. */
+    if (status == HDRT_OK && reply->status == HDRT_CC_STATUS_OK && reply->missing_libdevice && job->libdevice) {
+        hdrt__reply_free(reply);
+        status = ask_worker(job, job->libdevice, reply);
+    }
+    if (status != HDRT_OK)
+        return status;
+    status = judge(reply);
+    if (status == HDRT_OK && job->request.kind == HDRT_CODE_CUBIN && !reply->code->cubin && !job->request.lower_arch)
+        status = hdrt__fail(HDRT_ERROR_UNSUPPORTED, "NVRTC made no cubin for %s, only PTX", job->request.arch);
+    return status == HDRT_OK ? complete(job, reply) : status;
+}
+
+/* Cache or compiler, with the key claimed. */
+static hdrt_status obtain(struct job *job, bool use_cache, hdrt__code **out_code, bool *out_from_cache)
+{
+    hdrt__jit *jit = job->jit;
+    hdrt__manifest *memory = use_cache ? hdrt__memory_claim(jit->memory, &job->key) : NULL;
+    hdrt_status status = HDRT_OK;
+    *out_code = use_cache ? look_up(jit, &job->key, memory) : NULL;
+    *out_from_cache = *out_code != NULL;
+    hdrt__log(HDRT_LOG_DEBUG, "'%s': %s", job->request.name,
+              *out_from_cache ? "found in the cache" : use_cache ? "not in the cache" : "the cache is not asked");
+    if (!*out_code) {
+        hdrt__reply reply = {0};
+        status = compile(job, &reply);
+        if (status == HDRT_OK && use_cache)
+            store_code(job, &reply, memory);
+        if (status == HDRT_OK || status == HDRT_ERROR_COMPILE) {
+            *out_code = reply.code;
+            reply.code = NULL;
+        }
+        hdrt__reply_free(&reply);
+    }
+    hdrt__memory_release(jit->memory, memory);
+    return status;
+}
+
+hdrt_status hdrt__jit_compile(hdrt__jit *jit, const hdrt_source *source, const hdrt_compile_options *options,
+                              const hdrt__target *target, hdrt__code **out_code, bool *out_from_cache)
+{
+    hdrt__input input;
+    struct job job = {.jit = jit};
+    int cancel_state;
+    *out_code = NULL;
+    *out_from_cache = false;
+    if (hdrt__forked(jit->fork_generation))
+        return hdrt__fail(HDRT_ERROR_FORKED, "the runtime was made before this process was forked: make a new one");
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* locks and memory are held over system calls */
+    hdrt_status status = hdrt__input_read(source, options, &input);
+    if (status == HDRT_OK) {
+        status = begin_job(&job, &input, target);
+        if (status == HDRT_OK)
+            status = obtain(&job, !input.asked.no_cache, out_code, out_from_cache);
+        end_job(&job);
+        hdrt__input_free(&input);
+    }
+    pthread_setcancelstate(cancel_state, NULL);
+    return status;
+}
+
+hdrt_status hdrt__jit_unresolved(const hdrt__code *code)
+{
+    if (!code->unresolved)
+        return HDRT_OK;
+    return hdrt__fail(HDRT_ERROR_UNSUPPORTED,
+                      "the code calls functions that nobody defines: %s. Those that begin with __nv_ are in NVIDIA's "
+                      "libdevice.10.bc, which was not found: set CUDA_HOME to a CUDA toolkit, or compile with NVRTC",
+                      code->unresolved);
+}

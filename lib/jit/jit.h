@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The jit of a runtime: compilers, workers and caches, and the way from a source to code through them. Made on the
+ * runtime's first compile; knows no driver, so that tests and the tool's compile need none.
+ *
+ *     source -> key -> manifest (memory, disk) -> headers still as they were? -> image (memory, disk) -> code
+ *                                                  no: worker -> code; manifest and image stored
+ */
+#ifndef HDRT_JIT_JIT_H
+#define HDRT_JIT_JIT_H
+
+#include <hdrt.h>
+
+#include "jit/image.h"
+#include "jit/store.h"
+
+typedef struct hdrt__jit hdrt__jit;
+
+/* Copied. NULL members: not there, or search. */
+typedef struct hdrt__jit_config {
+    const char *worker, *recorder, *prelude; /* companions, as the runtime found them */
+    const char *searched;                    /* where companions were looked for, for messages */
+    const char *cache_dir, *nvrtc, *clang;   /* the runtime's options */
+    uint32_t compile_workers;
+} hdrt__jit_config;
+
+hdrt_status hdrt__jit_create(const hdrt__jit_config *config, hdrt__jit **out_jit);
+void hdrt__jit_destroy(hdrt__jit *jit);
+
+/* For whom a compile is. */
+typedef struct hdrt__target {
+    bool soft;        /* the soft driver: clang only */
+    bool nvidia;      /* NVIDIA's driver will load it: libdevice is linked where needed */
+    const char *arch; /* what the device is, where options do not say; lowered to what the compiler knows */
+} hdrt__target;
+
+/*
+ * Code for a source: from the caches, or compiled. Statuses as hdrt_image_compile. On HDRT_ERROR_COMPILE *out_code has
+ * the log and diagnostics, on other failures it is NULL.
+ */
+hdrt_status hdrt__jit_compile(hdrt__jit *jit, const hdrt_source *source, const hdrt_compile_options *options,
+                              const hdrt__target *target, hdrt__code **out_code, bool *out_from_cache);
+
+/* Where a compiler is, or what was tried; strings live as long as the jit. */
+hdrt_status hdrt__jit_compiler(hdrt__jit *jit, hdrt_compiler compiler, const char **out_path, const char **out_rule);
+
+/* The functions that the code calls and NVIDIA's driver does not have, in words, with what to do. */
+hdrt_status hdrt__jit_unresolved(const hdrt__code *code);
+
+hdrt__store *hdrt__jit_store(hdrt__jit *jit);
+/* Compile workers started so far, for tests and statistics. */
+uint64_t hdrt__jit_workers_started(const hdrt__jit *jit);
+
+/* The runtime's, made on first use; NULL with a message if that fails. */
+hdrt__jit *hdrt__runtime_jit(hdrt_runtime *runtime);
+/* What a device is as a target. `arch` must stay as long as the target. */
+void hdrt__device_target(const hdrt_device *device, char arch[16], hdrt__target *out);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "jit/source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "base/status.h"
+#include "jit/stamp.h"
+
+#define SOURCE_LIMIT ((size_t)256 << 20)
+#define DEFAULT_NAME "source.cu"
+
+static const char *words_for(int error)
+{
+    if (error == EINVAL)
+        return "it is no regular file";
+    if (error == EISDIR)
+        return "it is a folder";
+    if (error == EFBIG)
+        return "it is larger than 256 MiB";
+    return strerrordesc_np(error);
+}
+
+static hdrt_status read_path(const char *path, hdrt__input *out)
+{
+    out->bytes = (char *)hdrt__file_read(path, SOURCE_LIMIT, &out->size, NULL);
+    if (out->bytes)
+        return HDRT_OK;
+    if (errno == ENOMEM)
+        return hdrt__fail_memory(0, "the source");
+    return hdrt__fail(HDRT_ERROR_IO, "cannot read the source '%s': %s", path, words_for(errno));
+}
+
+static hdrt_status copy_text(const hdrt_source *source, hdrt__input *out)
+{
+    out->size = source->length ? source->length : strlen(source->text);
+    if (out->size > SOURCE_LIMIT)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the source has %zu bytes, which is more than 256 MiB", out->size);
+    out->bytes = malloc(out->size + 1);
+    if (!out->bytes)
+        return hdrt__fail_memory(out->size, "the source");
+    memcpy(out->bytes, source->text, out->size);
+    out->bytes[out->size] = '\0';
+    return HDRT_OK;
+}
+
+/* Removes a UTF-8 mark, which NVRTC does not take; refuses what would end the source early or is not UTF-8's ASCII. */
+static hdrt_status check_bytes(hdrt__input *input)
+{
+    const unsigned char *bytes = (const unsigned char *)input->bytes;
+    input->text = input->bytes;
+    if (input->size >= 2 && ((bytes[0] == 0xff && bytes[1] == 0xfe) || (bytes[0] == 0xfe && bytes[1] == 0xff)))
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the source '%s' is UTF-16: save it as UTF-8", input->name);
+    if (input->size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) {
+        input->text += 3;
+        input->size -= 3;
+    }
+    const char *nul = input->size ? memchr(input->text, 0, input->size) : NULL;
+    if (nul)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the source '%s' has a NUL at byte %zu: it is no text", input->name,
+                          (size_t)(nul - input->bytes));
+    return HDRT_OK;
+}
+
+/* The names under which the compiler will know the source; `here` is the current folder. */
+static hdrt_status set_names(const hdrt_source *source, const char *here, hdrt__input *out)
+{
+    const char *name = source->name ? source->name : source->path ? source->path : DEFAULT_NAME;
+    if (!*name || strchr(name, '\n'))
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_source.name is %s", *name ? "more than one line" : "empty");
+    if (source->path) {
+        /* Quoted includes are found beside the file, whatever it is called in messages. */
+        char *path = *source->path == '/' ? strdup(source->path) : hdrt__path_join(here, source->path);
+        if (path)
+            out->name = source->name ? strdup(source->name) : strdup(path);
+        char *slash = path ? strrchr(path, '/') : NULL;
+        if (slash)
+            slash[slash == path] = '\0';
+        out->directory = path;
+    } else {
+        out->name = strdup(name);
+        out->directory = strdup(here);
+    }
+    return out->name && out->directory ? HDRT_OK : hdrt__fail_memory(strlen(name), "the source's name");
+}
+
+static hdrt_status check_structs(const hdrt_source *source, const hdrt_compile_options *options, hdrt_source *known,
+                                 hdrt_compile_options *asked)
+{
+    /* hdrt_source has one reserved number and no reserved tail. */
+    if (!source)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the source is NULL");
+    hdrt_status status = hdrt__options_read("hdrt_source", source, known, sizeof(*known), sizeof(*known));
+    if (status == HDRT_OK)
+        status = hdrt__options_read("hdrt_compile_options", options, asked, sizeof(*asked),
+                                    offsetof(hdrt_compile_options, reserved));
+    if (status != HDRT_OK)
+        return status;
+    if (known->reserved != 0)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_source.reserved is not zero");
+    if (known->header_count || known->header_names || known->header_texts)
+        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "headers in memory are not supported in this version: hdrt_source's "
+                                                  "header members must be NULL and 0");
+    if (asked->name_count || asked->names)
+        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "name expressions are not supported in this version: declare kernels "
+                                                  "extern \"C\"");
+    if (!known->path && !known->text)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_source has neither a path nor a text");
+    if ((unsigned)asked->compiler > HDRT_COMPILER_CLANG || (unsigned)asked->kind > HDRT_CODE_CUBIN)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_compile_options: there is no %s of number %d",
+                          (unsigned)asked->compiler > HDRT_COMPILER_CLANG ? "compiler" : "kind of code",
+                          (unsigned)asked->compiler > HDRT_COMPILER_CLANG ? (int)asked->compiler : (int)asked->kind);
+    return asked->arch ? hdrt__arch_check(asked->arch) : HDRT_OK;
+}
+
+hdrt_status hdrt__input_read(const hdrt_source *source, const hdrt_compile_options *options, hdrt__input *out)
+{
+    hdrt_source known;
+    *out = (hdrt__input){0};
+    hdrt_status status = check_structs(source, options, &known, &out->asked);
+    if (status != HDRT_OK)
+        return status;
+    char *here = getcwd(NULL, 0);
+    if (!here)
+        here = strdup("/"); /* a folder that was removed: absolute paths still work */
+    if (!here)
+        return hdrt__fail_memory(0, "the current folder");
+    status = known.path ? read_path(known.path, out) : copy_text(&known, out);
+    if (status == HDRT_OK)
+        status = set_names(&known, here, out);
+    if (status == HDRT_OK)
+        status = check_bytes(out);
+    if (status == HDRT_OK)
+        status = hdrt__options_parse(out->asked.options, out->asked.option_count, here, &out->options);
+    free(here);
+    if (status != HDRT_OK)
+        hdrt__input_free(out);
+    return status;
+}
+
+void hdrt__input_free(hdrt__input *input)
+{
+    free(input->bytes);
+    free(input->name);
+    free(input->directory);
+    hdrt__option_list_free(&input->options);
+    *input = (hdrt__input){0};
+}
