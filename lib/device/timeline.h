@@ -141,6 +141,19 @@ void hdrt__timeline_reopen(hdrt__timeline *timeline, uint64_t last);
  *     timeline of this runtime), or what progress returned.
  */
 hdrt_status hdrt__event_look(hdrt_runtime *runtime, hdrt_event event, bool progress, hdrt__failure **out_failure);
+/* Whether a status of an event says that what was before it is over. A driver that cannot be asked has not said so. */
+static inline bool hdrt__status_over(hdrt_status status)
+{
+    return status == HDRT_OK || status == HDRT_ERROR_EVENT_FAILED || status == HDRT_ERROR_DEVICE_LOST ||
+           status == HDRT_ERROR_INVALID_ARGUMENT;
+}
+
+/* Whether an event is over, one way or the other. */
+static inline bool hdrt__event_over(hdrt_runtime *runtime, hdrt_event event, bool progress)
+{
+    return hdrt__status_over(hdrt__event_look(runtime, event, progress, NULL));
+}
+
 /* Wait up to `deadline` (hdrt__deadline); HDRT_TIMEOUT past it, HDRT_ERROR_CYCLE in a host function that the event
  * comes after. Otherwise as hdrt__event_look. */
 hdrt_status hdrt__event_wait_until(hdrt_runtime *runtime, hdrt_event event, uint64_t deadline,

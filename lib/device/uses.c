@@ -7,19 +7,12 @@
 #include "base/status.h"
 #include "device/timeline.h"
 
-/* Whether an event's status says that what was before it is over. A driver that cannot be asked has not said so. */
-static bool over(hdrt_status status)
-{
-    return status == HDRT_OK || status == HDRT_ERROR_EVENT_FAILED || status == HDRT_ERROR_DEVICE_LOST ||
-           status == HDRT_ERROR_INVALID_ARGUMENT;
-}
-
 /* Forget events that are over: known to be, or with `progress` asked for. */
 static void prune(hdrt__uses *uses, hdrt_runtime *runtime, bool progress)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < uses->count; i++) {
-        if (!over(hdrt__event_look(runtime, uses->events[i], progress, NULL))) {
+        if (!hdrt__event_over(runtime, uses->events[i], progress)) {
             uses->events[kept++] = uses->events[i];
         }
     }
@@ -81,7 +74,7 @@ hdrt_status hdrt__uses_wait(hdrt__uses *uses, hdrt_runtime *runtime)
 {
     while (uses->count) {
         hdrt_status status = hdrt__event_wait_until(runtime, uses->events[uses->count - 1], HDRT_FOREVER, NULL);
-        if (!over(status)) {
+        if (!hdrt__status_over(status)) {
             return status;
         }
         uses->count--;
