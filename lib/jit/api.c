@@ -227,7 +227,7 @@ hdrt_status hdrt_module_load(hdrt_device *device, const void *code, size_t size,
                              hdrt_module **out_module)
 {
     hdrt_load_options known;
-    hdrt__code *copy;
+    hdrt__code *copy = NULL;
     if (!out_module)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_load: out_module is NULL");
     *out_module = NULL;

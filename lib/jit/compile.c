@@ -349,7 +349,7 @@ static hdrt_status get_pool(hdrt__jit *jit, hdrt__worker_pool **out_pool)
 static hdrt_status ask_worker(struct job *job, const char *libdevice, hdrt__reply *out_reply)
 {
     hdrt__jit *jit = job->jit;
-    hdrt__worker_pool *pool;
+    hdrt__worker_pool *pool = NULL;
     hdrt__buffer request = HDRT__BUFFER_INIT;
     char seed[2 * HDRT__DIGEST_SIZE + 1];
     unsigned char *reply = NULL;
