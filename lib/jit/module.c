@@ -76,7 +76,7 @@ static hdrt_module *find_shared(struct shared_table *table, const hdrt__digest *
 }
 
 /* Enter a loaded module, unless another with the same code is there by now. */
-static void share(struct shared_table *table, hdrt_module *module)
+static void enter_table(struct shared_table *table, hdrt_module *module)
 {
     struct shared_entry *there = NULL, *entry = calloc(1, sizeof(*entry));
     if (!entry)
@@ -92,7 +92,7 @@ static void share(struct shared_table *table, hdrt_module *module)
         free(entry);
 }
 
-static void unshare(struct shared_table *table, hdrt_module *module)
+static void leave_table(struct shared_table *table, hdrt_module *module)
 {
     struct shared_entry *entry = NULL;
     pthread_mutex_lock(&table->lock);
@@ -194,7 +194,7 @@ void hdrt__module_release(hdrt_module *module)
         hdrt__module_release(module->loaded);
     } else {
         if (module->shared)
-            unshare(table_of(module->device), module);
+            leave_table(table_of(module->device), module);
         unload(module);
     }
     free_module(module);
@@ -272,7 +272,7 @@ hdrt_status hdrt__module_open(hdrt_device *device, hdrt__code *code, const char 
         return status;
     }
     if (table)
-        share(table, module);
+        enter_table(table, module);
     *out_module = module;
     return HDRT_OK;
 }
@@ -393,7 +393,7 @@ hdrt_status hdrt_module_global(hdrt_module *module, const char *name, hdrt_ptr *
         status = hdrt__device_enter(loaded->device, &scope);
     if (status != HDRT_OK)
         return status;
-    hdcu_deviceptr address = 0;
+    hdcu_pointer address = 0;
     size_t bytes = 0;
     hdrt__call call = HDRT__CALL(loaded->device->driver, cuModuleGetGlobal, &address, &bytes, loaded->handle, name);
     hdrt__device_leave(loaded->device, &scope);
