@@ -95,13 +95,28 @@ static void device_free(hdrt_device *device)
 {
     hdrt__callbacks_destroy(device->callbacks);
     hdrt__reaper_destroy(device->reaper);
-    free(device->events);
     hdrt__failure_drop(device->lost);
     pthread_mutex_destroy(&device->lock);
-    pthread_mutex_destroy(&device->events_lock);
+    pthread_mutex_destroy(&device->marks_lock);
     pthread_mutex_destroy(&device->queues_lock);
     hdrt__runtime_drop(device->runtime);
     free(device);
+}
+
+static void free_marks(hdrt_device *device)
+{
+    hdrt__scope scope;
+    bool inside = device->marks && hdrt__device_enter(device, &scope) == HDRT_OK;
+    for (hdrt__mark *mark = device->marks, *next; mark; mark = next) {
+        next = mark->next;
+        if (inside && !hdrt__device_is_lost(device)) {
+            hdrt__device_check(device, HDRT__CALL(device->driver, cuEventDestroy, mark->event), "destroying an event");
+        }
+        free(mark);
+    }
+    if (inside) {
+        hdrt__device_leave(device, &scope);
+    }
 }
 
 static void device_end(hdrt_device *device)
@@ -109,12 +124,7 @@ static void device_end(hdrt_device *device)
     hdrt__scope scope;
     hdrt__attachment_end(&device->jit);
     hdrt__attachment_end(&device->memory);
-    if (device->context && hdrt__device_enter(device, &scope) == HDRT_OK) {
-        while (device->event_count) {
-            (void)HDRT__CALL(device->driver, cuEventDestroy, device->events[--device->event_count]);
-        }
-        hdrt__device_leave(device, &scope);
-    }
+    free_marks(device);
     if (device->context && !hdrt__device_is_lost(device) &&
         !hdrt__scope_enter(device->driver, NULL, &scope).result) {
         give_context_back(device);
@@ -153,7 +163,7 @@ static hdrt_device *device_new(hdrt_runtime *runtime, uint32_t index)
     }
     atomic_init(&device->references, 1);
     pthread_mutex_init(&device->queues_lock, NULL);
-    pthread_mutex_init(&device->events_lock, NULL);
+    pthread_mutex_init(&device->marks_lock, NULL);
     pthread_mutex_init(&device->lock, NULL);
     device->runtime = runtime;
     hdrt__runtime_hold(runtime);
@@ -292,40 +302,46 @@ hdrt_status hdrt__device_check(hdrt_device *device, hdrt__call call, const char 
     return status;
 }
 
-/* ---- CUevents --------------------------------------------------------------------------------------------------- */
+/* ---- marks ------------------------------------------------------------------------------------------------------ */
 
-hdrt__call hdrt__device_event_take(hdrt_device *device, hdcu_event *out_event)
+hdrt__call hdrt__device_mark_take(hdrt_device *device, hdrt__mark **out_mark)
 {
-    *out_event = NULL;
-    pthread_mutex_lock(&device->events_lock);
-    if (device->event_count) {
-        *out_event = device->events[--device->event_count];
+    hdrt__call call = {HDCU_SUCCESS, "cuEventCreate"};
+    pthread_mutex_lock(&device->marks_lock);
+    hdrt__mark *mark = device->marks;
+    if (mark) {
+        device->marks = mark->next;
     }
-    pthread_mutex_unlock(&device->events_lock);
-    if (*out_event) {
-        return (hdrt__call){HDCU_SUCCESS, "cuEventCreate"};
-    }
-    return HDRT__CALL(device->driver, cuEventCreate, out_event, HDCU_EVENT_DISABLE_TIMING);
-}
-
-void hdrt__device_event_give(hdrt_device *device, hdcu_event event)
-{
-    pthread_mutex_lock(&device->events_lock);
-    if (device->event_count == device->event_capacity) {
-        uint32_t capacity = device->event_capacity ? device->event_capacity * 2 : 64;
-        hdcu_event *events = realloc(device->events, capacity * sizeof *events);
-        if (events) {
-            device->events = events;
-            device->event_capacity = capacity;
+    pthread_mutex_unlock(&device->marks_lock);
+    if (!mark) {
+        mark = calloc(1, sizeof *mark);
+        if (!mark) {
+            call.result = HDCU_ERROR_OUT_OF_MEMORY;
+            return call;
+        }
+        call = HDRT__CALL(device->driver, cuEventCreate, &mark->event, HDCU_EVENT_DISABLE_TIMING);
+        if (call.result) {
+            free(mark);
+            return call;
         }
     }
-    bool kept = device->event_count < device->event_capacity;
-    if (kept) {
-        device->events[device->event_count++] = event;
-    }
-    pthread_mutex_unlock(&device->events_lock);
-    if (!kept && !hdrt__device_is_lost(device)) {
-        (void)HDRT__CALL(device->driver, cuEventDestroy, event);
+    atomic_store(&mark->references, 1);
+    *out_mark = mark;
+    return call;
+}
+
+void hdrt__mark_hold(hdrt__mark *mark)
+{
+    atomic_fetch_add_explicit(&mark->references, 1, memory_order_relaxed);
+}
+
+void hdrt__mark_drop(hdrt_device *device, hdrt__mark *mark)
+{
+    if (atomic_fetch_sub_explicit(&mark->references, 1, memory_order_acq_rel) == 1) {
+        pthread_mutex_lock(&device->marks_lock);
+        mark->next = device->marks;
+        device->marks = mark;
+        pthread_mutex_unlock(&device->marks_lock);
     }
 }
 

@@ -11,7 +11,7 @@
  * context and no more.
  *
  * Locks, in the order in which they may be taken: device->lock; a queue's commit lock; queues_lock; runtime->lock;
- * then the leaves: events_lock, recent_lock, a timeline's, the callbacks'. From queues_lock on none is held over a
+ * then the leaves: marks_lock, recent_lock, a timeline's, the callbacks'. From queues_lock on none is held over a
  * driver call.
  */
 #ifndef HDRT_DEVICE_DEVICE_H
@@ -43,6 +43,13 @@ typedef struct hdrt__recent_launch {
     char kernel[96];
     hdrt_grid grid;
 } hdrt__recent_launch;
+
+/* A CUevent without timing, shared by the stream's ring and those who are about to wait for it. Kept for reuse. */
+typedef struct hdrt__mark {
+    hdcu_event event;
+    atomic_uint references;
+    struct hdrt__mark *next;
+} hdrt__mark;
 
 /* A queue as its device knows it: to list, to fail and to wait for. Embedded in the queue. */
 typedef struct hdrt__device_queue {
@@ -83,9 +90,8 @@ struct hdrt_device {
     hdrt__device_queue *queues;
     uint64_t queues_made; /* for names */
 
-    pthread_mutex_t events_lock;
-    hdcu_event *events; /* CUevents that nobody uses */
-    uint32_t event_count, event_capacity;
+    pthread_mutex_t marks_lock;
+    hdrt__mark *marks; /* those that nobody uses */
 
     hdrt__reaper *reaper;
     pthread_mutex_t lock; /* guards attachments' creation and the four below; held over driver calls, taken first */
@@ -130,10 +136,11 @@ void hdrt__device_lose(hdrt_device *device, hdrt__call call, const char *what);
 /* Take over a fault of the same GPU that was seen through another hdrt_device. */
 void hdrt__device_share_fault(hdrt_device *device);
 
-/* CUevents without timing, made on demand and kept. Inside the device's scope. */
-hdrt__call hdrt__device_event_take(hdrt_device *device, hdcu_event *out_event);
-/* Give one back; no wait or query will name its record any more. Inside the device's scope, or it is lost. */
-void hdrt__device_event_give(hdrt_device *device, hdcu_event event);
+/* Take a mark that nobody uses, made on demand; the caller's. Inside the device's scope. */
+hdrt__call hdrt__device_mark_take(hdrt_device *device, hdrt__mark **out_mark);
+void hdrt__mark_hold(hdrt__mark *mark);
+/* The last one to let go gives it back: no wait or query will name its record any more. No driver call. */
+void hdrt__mark_drop(hdrt_device *device, hdrt__mark *mark);
 
 /* Enter a queue in the device's list, or take it out. */
 void hdrt__device_queue_enter(hdrt_device *device, hdrt__device_queue *queue);

@@ -82,11 +82,11 @@ void hdrt__snapshot_give(hdrt__memory *memory, hdrt__snapshot *snapshot);
  * device's scope, under no lock.
  *
  * \param what  for the message: "hdrt_copy_htod: the destination"
- * \param out_owner  set to the device that it belongs to, not held; NULL where only the driver knows it
+ * \param out_context  set to the context that it belongs to; NULL where only the driver knows it
  * \return HDRT_OK, HDRT_ERROR_INVALID_ARGUMENT, HDRT_ERROR_DEVICE_LOST.
  */
 hdrt_status hdrt__check_device_range(hdrt_device *device, hdrt_ptr pointer, uint64_t bytes, const char *what,
-                                     hdrt_device **out_owner);
+                                     hdcu_context *out_context);
 
 /*
  * Check that `bytes` (1 or more) of host memory are not NULL and end inside the pinned memory in which they begin.

@@ -36,15 +36,15 @@ static hdrt_status check_foreign_range(hdrt_device *device, hdrt_ptr pointer, ui
 }
 
 hdrt_status hdrt__check_device_range(hdrt_device *device, hdrt_ptr pointer, uint64_t bytes, const char *what,
-                                     hdrt_device **out_owner)
+                                     hdcu_context *out_context)
 {
     hdrt__place place;
-    *out_owner = NULL;
+    *out_context = NULL;
     if (!pointer) {
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "%s is 0, no address", what);
     }
     if (hdrt__registry_find(device->runtime, false, pointer, &place)) {
-        *out_owner = place.device;
+        *out_context = place.context;
         return check_end(pointer, bytes, place.address, place.bytes, what);
     }
     if (hdrt__registry_find(device->runtime, true, pointer, &place)) {

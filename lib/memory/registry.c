@@ -256,7 +256,7 @@ bool hdrt__registry_find(hdrt_runtime *runtime, bool host, uint64_t address, hdr
     pthread_mutex_lock(&of->lock);
     const hdrt__range *range = holding(of, host, address);
     if (range) {
-        *out_place = (hdrt__place){range->address, range->bytes, range->kind, range->device};
+        *out_place = (hdrt__place){range->address, range->bytes, range->kind, range->device->context};
     }
     pthread_mutex_unlock(&of->lock);
     return range != NULL;

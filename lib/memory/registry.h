@@ -12,6 +12,7 @@
 #include <hdrt.h>
 
 #include "device/deferred.h"
+#include "driver/cuda_abi.h"
 
 typedef enum hdrt__range_kind {
     HDRT__RANGE_ALLOCATED,  /* device memory of hdrt_alloc */
@@ -54,7 +55,7 @@ hdrt__range *hdrt__registry_take_any(hdrt_device *device);
 typedef struct hdrt__place {
     uint64_t address, bytes; /* the range */
     hdrt__range_kind kind;
-    hdrt_device *device; /* not held */
+    hdcu_context context; /* its device's */
 } hdrt__place;
 
 /* Whether a device (or host) range holds the byte at `address`. */

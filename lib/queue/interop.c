@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Streams out and in. */
+#include <stddef.h>
+
+#include <hdrt/interop.h>
+
+#include "base/status.h"
+#include "queue/queue.h"
+
+hdrt_status hdrt_queue_stream(hdrt_queue *queue, struct CUstream_st **out_stream)
+{
+    if (!out_stream) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_queue_stream: out_stream is NULL");
+    }
+    *out_stream = NULL;
+    hdrt_status status = hdrt__queue_begin(queue, "hdrt_queue_stream");
+    if (status != HDRT_OK) {
+        return status;
+    }
+    if (!queue->entry.exclusive && !queue->adopted) {
+        return hdrt__fail(HDRT_ERROR_UNSUPPORTED,
+                          "hdrt_queue_stream: queue '%s' is not exclusive, its stream may change and be shared: create "
+                          "it with hdrt_queue_options.exclusive",
+                          queue->entry.name);
+    }
+    atomic_store(&queue->foreign_work, true);
+    *out_stream = queue->stream;
+    return HDRT_OK;
+}
+
+/* Inside the device's scope. */
+static hdrt_status check_stream(hdrt_device *device, hdcu_stream stream)
+{
+    unsigned capturing = HDCU_STREAM_CAPTURE_STATUS_NONE;
+    hdcu_context context = NULL;
+    hdrt__call call = HDRT__CALL(device->driver, cuStreamIsCapturing, stream, &capturing);
+    hdrt_status status = hdrt__device_check(device, call, "hdrt_queue_adopt: the stream");
+    if (status != HDRT_OK) {
+        return status;
+    }
+    if (capturing != HDCU_STREAM_CAPTURE_STATUS_NONE) {
+        return hdrt__fail(HDRT_ERROR_CAPTURING, "hdrt_queue_adopt: the stream is being captured: end the capture first");
+    }
+    call = HDRT__CALL(device->driver, cuStreamGetCtx, stream, &context);
+    status = hdrt__device_check(device, call, "hdrt_queue_adopt: the stream's context");
+    if (status == HDRT_OK && context != device->context) {
+        status = hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                            "hdrt_queue_adopt: the stream is of another context than the device's: open the device with "
+                            "HDRT_CONTEXT_ADOPTED and that context");
+    }
+    return status;
+}
+
+hdrt_status hdrt_queue_adopt(hdrt_device *device, struct CUstream_st *stream, const hdrt_queue_options *options,
+                             hdrt_queue **out_queue)
+{
+    hdrt_queue_options known;
+    hdrt__scope scope;
+    if (!out_queue) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_queue_adopt: out_queue is NULL");
+    }
+    *out_queue = NULL;
+    hdrt_status status = hdrt__device_begin(device, "hdrt_queue_adopt");
+    if (status == HDRT_OK) {
+        status = hdrt__options_read("hdrt_queue_options", options, &known, sizeof known,
+                                    offsetof(hdrt_queue_options, reserved));
+    }
+    if (status == HDRT_OK && !stream) {
+        status = hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                            "hdrt_queue_adopt: the stream is NULL, the legacy default stream, which orders itself with "
+                            "others: create a stream");
+    }
+    if (status == HDRT_OK) {
+        status = hdrt__device_enter(device, &scope);
+    }
+    if (status != HDRT_OK) {
+        return status;
+    }
+    status = check_stream(device, stream);
+    hdrt__device_leave(device, &scope);
+    return status == HDRT_OK ? hdrt__queue_make(device, &known, stream, true, out_queue) : status;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Copies of boxes between strided memories. */
+#include "base/number.h"
+#include "base/status.h"
+#include "memory/registry.h"
+#include "queue/commit.h"
+
+typedef struct region {
+    uint64_t width, height, depth;
+    const hdrt_region_side *dst, *src;
+    hdcu_context dst_context, src_context;
+    bool pinned; /* of the host side, if there is one */
+} region;
+
+/* The bytes from a side's first to its last: (depth - 1) slices, (height - 1) rows and a width. */
+static bool extent(const region *box, const hdrt_region_side *side, uint64_t *out_bytes)
+{
+    size_t slices = 0, rows, sum;
+    if (box->depth > 1 && !hdrt__size_multiply(box->depth - 1, side->slice_pitch, &slices)) {
+        return false;
+    }
+    if (!hdrt__size_multiply(box->height - 1, side->row_pitch, &rows) || !hdrt__size_add(slices, rows, &sum) ||
+        !hdrt__size_add(sum, box->width, &sum)) {
+        return false;
+    }
+    *out_bytes = sum;
+    return true;
+}
+
+static hdrt_status check_pitches(const hdrt_queue *queue, const region *box, const hdrt_region_side *side, const char *what)
+{
+    uint64_t bytes, pitch_max = queue->device->limits.pitch_max;
+    if ((box->height > 1 || box->depth > 1) && (side->row_pitch < box->width || side->row_pitch > pitch_max)) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                          "%s: a row pitch of %llu bytes: rows have %llu bytes, and the device allows %llu", what,
+                          (unsigned long long)side->row_pitch, (unsigned long long)box->width,
+                          (unsigned long long)pitch_max);
+    }
+    if (box->depth > 1 && (side->slice_pitch % side->row_pitch || side->slice_pitch / side->row_pitch < box->height)) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                          "%s: a slice pitch of %llu bytes is no multiple of the row pitch of %llu that holds %llu rows",
+                          what, (unsigned long long)side->slice_pitch, (unsigned long long)side->row_pitch,
+                          (unsigned long long)box->height);
+    }
+    if (!extent(box, side, &bytes)) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "%s: the box passes the end of the address space", what);
+    }
+    return HDRT_OK;
+}
+
+static hdrt_status check_side(hdrt_queue *queue, region *box, const hdrt_region_side *side, const char *what,
+                              hdcu_context *out_context)
+{
+    uint64_t bytes = 0;
+    hdrt_status status = check_pitches(queue, box, side, what);
+    if (status != HDRT_OK) {
+        return status;
+    }
+    extent(box, side, &bytes);
+    return side->host ? hdrt__check_host_range(queue->device, side->host, bytes, what, &box->pinned)
+                      : hdrt__check_device_range(queue->device, side->device, bytes, what, out_context);
+}
+
+static hdrt_status check_region(hdrt_queue *queue, region *box)
+{
+    if (!box->dst || !box->src) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_copy_region: a side is NULL");
+    }
+    if (box->dst->host && box->src->host) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_copy_region: both sides are on the host: use memcpy");
+    }
+    hdrt_status status = check_side(queue, box, box->dst, "hdrt_copy_region: the destination", &box->dst_context);
+    return status == HDRT_OK ? check_side(queue, box, box->src, "hdrt_copy_region: the source", &box->src_context)
+                             : status;
+}
+
+/* Memory of a peer is told by its address alone. */
+static unsigned side_type(const hdrt_region_side *side, bool peers)
+{
+    return side->host ? HDCU_MEMORYTYPE_HOST : peers ? HDCU_MEMORYTYPE_UNIFIED : HDCU_MEMORYTYPE_DEVICE;
+}
+
+static hdrt__call copy_plane(hdrt_queue *queue, const region *box, bool peers)
+{
+    hdcu_memcpy2d copy = {
+        .source_type = side_type(box->src, peers),
+        .source_host = box->src->host,
+        .source_device = box->src->host ? 0 : box->src->device,
+        .source_pitch = box->height > 1 ? box->src->row_pitch : box->width,
+        .destination_type = side_type(box->dst, peers),
+        .destination_host = box->dst->host,
+        .destination_device = box->dst->host ? 0 : box->dst->device,
+        .destination_pitch = box->height > 1 ? box->dst->row_pitch : box->width,
+        .width_bytes = box->width,
+        .height = box->height,
+    };
+    return HDRT__CALL(queue->device->driver, cuMemcpy2DAsync, &copy, queue->stream);
+}
+
+static hdrt__call copy_box(hdrt_queue *queue, const region *box, bool peers)
+{
+    hdcu_memcpy3d copy = {
+        .source_type = side_type(box->src, peers),
+        .source_host = box->src->host,
+        .source_device = box->src->host ? 0 : box->src->device,
+        .source_pitch = box->src->row_pitch,
+        .source_height = box->src->slice_pitch / box->src->row_pitch,
+        .destination_type = side_type(box->dst, peers),
+        .destination_host = box->dst->host,
+        .destination_device = box->dst->host ? 0 : box->dst->device,
+        .destination_pitch = box->dst->row_pitch,
+        .destination_height = box->dst->slice_pitch / box->dst->row_pitch,
+        .width_bytes = box->width,
+        .height = box->height,
+        .depth = box->depth,
+    };
+    return HDRT__CALL(queue->device->driver, cuMemcpy3DAsync, &copy, queue->stream);
+}
+
+/* INSIDE, checked. */
+static hdrt_status copy_region(hdrt__commit *commit, const region *box)
+{
+    hdrt_queue *queue = commit->queue;
+    const void *host = box->dst->host ? box->dst->host : box->src->host;
+    bool peers = box->dst_context && box->src_context && box->dst_context != box->src_context;
+    hdrt_status status = hdrt__commit_lock(commit, host && !box->pinned ? HDRT__COMMIT_QUIET : HDRT__COMMIT_ROOM);
+    if (status == HDRT_OK && host && box->pinned) {
+        status = hdrt__registry_use(queue->device->runtime, host, hdrt__commit_event(commit));
+    }
+    if (status != HDRT_OK) {
+        return status;
+    }
+    hdrt__call call = box->depth > 1 ? copy_box(queue, box, peers) : copy_plane(queue, box, peers);
+    if (call.result) {
+        return hdrt__commit_failed(commit, call, "copying a region of %llu x %llu x %llu bytes",
+                                   (unsigned long long)box->width, (unsigned long long)box->height,
+                                   (unsigned long long)box->depth);
+    }
+    if (box->dst->host) {
+        atomic_store(&queue->hazard, commit->position);
+    }
+    hdrt__commit_done(commit, 1);
+    return HDRT_OK;
+}
+
+hdrt_status hdrt_copy_region(hdrt_queue *queue, const hdrt_region_side *dst, const hdrt_region_side *src,
+                             uint64_t width, uint64_t height, uint64_t depth)
+{
+    hdrt__commit commit;
+    region box = {.width = width, .height = height, .depth = depth, .dst = dst, .src = src};
+    hdrt_status status = hdrt__commit_begin(&commit, queue, "hdrt_copy_region");
+    if (status != HDRT_OK) {
+        return status;
+    }
+    if (!width || !height || !depth) {
+        return hdrt__commit_nothing(&commit);
+    }
+    status = check_region(queue, &box);
+    if (status == HDRT_OK) {
+        status = copy_region(&commit, &box);
+    }
+    return hdrt__commit_leave(&commit, status);
+}
