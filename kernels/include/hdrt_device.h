@@ -215,7 +215,7 @@ __HDRT_CVTA(local, 5)
 
 /* ---- atomics ----------------------------------------------------------------------------------------------------- */
 
-/* One operation in its three scopes. OP is the NVVM builtin's, TYPE what the caller sees, CORE what the builtin takes. */
+/* An operation in three scopes. OP is the NVVM builtin's, TYPE what the caller sees, CORE what the builtin takes. */
 #define __HDRT_ATOMIC(function, op, suffix, type, core)                                                                \
     __HDRT_FN type function(type *p, type v)                                                                           \
     {                                                                                                                  \
