@@ -1071,4 +1071,92 @@ __HDRT_FN unsigned int __vsads4(unsigned int a, unsigned int b) { return __hdrt_
 __HDRT_FN unsigned int __vsadu2(unsigned int a, unsigned int b) { return __hdrt_lanes_sad(a, b, 16, false); }
 __HDRT_FN unsigned int __vsadu4(unsigned int a, unsigned int b) { return __hdrt_lanes_sad(a, b, 8, false); }
 
+/* ---- the greatest and least of sums and of three, as dynamic programming uses them ------------------------------- */
+
+/* The better of x and y; relu: never below zero. */
+__HDRT_FN int __hdrt_best(bool greatest, int x, int y, bool relu = false)
+{
+    int best = (greatest ? x > y : x < y) ? x : y;
+    return relu && best < 0 ? 0 : best;
+}
+__HDRT_FN unsigned int __hdrt_best_unsigned(bool greatest, unsigned int x, unsigned int y)
+{
+    return (greatest ? x > y : x < y) ? x : y;
+}
+
+/* Per halfword the best of x and c, where x is the sum of a and b, cut to the halfword, or the better of them. */
+__HDRT_FN unsigned int __hdrt_best_halves(bool greatest, bool sum, bool is_signed, bool relu, unsigned int a,
+                                          unsigned int b, unsigned int c)
+{
+    unsigned int result = 0;
+
+#pragma unroll
+    for (int at = 0; at < 32; at += 16) {
+        int x = __hdrt_lane_read(a, at, 16, is_signed), y = __hdrt_lane_read(b, at, 16, is_signed);
+        int z = __hdrt_lane_read(c, at, 16, is_signed);
+        int first = sum ? __hdrt_lane_read((unsigned int)(x + y), 0, 16, is_signed) : __hdrt_best(greatest, x, y);
+        result |= ((unsigned int)__hdrt_best(greatest, first, z, relu) & 0xffffu) << at;
+    }
+    return result;
+}
+
+#define __HDRT_BEST_HALVES(which, greatest, suffix, is_signed, relu)                                                   \
+    __HDRT_FN unsigned int __viadd##which##suffix(unsigned int a, unsigned int b, unsigned int c)                      \
+    {                                                                                                                  \
+        return __hdrt_best_halves(greatest, true, is_signed, relu, a, b, c);                                           \
+    }                                                                                                                  \
+    __HDRT_FN unsigned int __vi##which##3##suffix(unsigned int a, unsigned int b, unsigned int c)                      \
+    {                                                                                                                  \
+        return __hdrt_best_halves(greatest, false, is_signed, relu, a, b, c);                                          \
+    }
+#define __HDRT_BEST_SIGNED(which, greatest, suffix, relu)                                                              \
+    __HDRT_FN int __viadd##which##suffix(int a, int b, int c)                                                          \
+    {                                                                                                                  \
+        return __hdrt_best(greatest, (int)((unsigned int)a + (unsigned int)b), c, relu);                               \
+    }                                                                                                                  \
+    __HDRT_FN int __vi##which##3##suffix(int a, int b, int c)                                                          \
+    {                                                                                                                  \
+        return __hdrt_best(greatest, __hdrt_best(greatest, a, b), c, relu);                                            \
+    }
+/* The forms with a predicate say whether a is the one taken; equal counts as a. */
+#define __HDRT_BEST(which, greatest, op)                                                                               \
+    __HDRT_BEST_SIGNED(which, greatest, _s32, false)                                                                   \
+    __HDRT_BEST_SIGNED(which, greatest, _s32_relu, true)                                                               \
+    __HDRT_BEST_HALVES(which, greatest, _s16x2, true, false)                                                           \
+    __HDRT_BEST_HALVES(which, greatest, _s16x2_relu, true, true)                                                       \
+    __HDRT_BEST_HALVES(which, greatest, _u16x2, false, false)                                                          \
+    __HDRT_FN unsigned int __viadd##which##_u32(unsigned int a, unsigned int b, unsigned int c)                        \
+    {                                                                                                                  \
+        return __hdrt_best_unsigned(greatest, a + b, c);                                                               \
+    }                                                                                                                  \
+    __HDRT_FN unsigned int __vi##which##3_u32(unsigned int a, unsigned int b, unsigned int c)                          \
+    {                                                                                                                  \
+        return __hdrt_best_unsigned(greatest, __hdrt_best_unsigned(greatest, a, b), c);                                \
+    }                                                                                                                  \
+    __HDRT_FN int __vi##which##_s32_relu(int a, int b) { return __hdrt_best(greatest, a, b, true); }                   \
+    __HDRT_FN unsigned int __vi##which##_s16x2_relu(unsigned int a, unsigned int b)                                    \
+    {                                                                                                                  \
+        return __hdrt_best_halves(greatest, false, true, true, a, b, b);                                               \
+    }                                                                                                                  \
+    __HDRT_FN int __vib##which##_s32(int a, int b, bool *taken) { return (*taken = a op b) ? a : b; }                  \
+    __HDRT_FN unsigned int __vib##which##_u32(unsigned int a, unsigned int b, bool *taken)                             \
+    {                                                                                                                  \
+        return (*taken = a op b) ? a : b;                                                                              \
+    }                                                                                                                  \
+    __HDRT_FN unsigned int __vib##which##_s16x2(unsigned int a, unsigned int b, bool *high, bool *low)                 \
+    {                                                                                                                  \
+        *high = (short)(a >> 16) op (short)(b >> 16);                                                                  \
+        *low = (short)a op (short)b;                                                                                   \
+        return (*high ? a : b) & 0xffff0000u | (*low ? a : b) & 0xffffu;                                               \
+    }                                                                                                                  \
+    __HDRT_FN unsigned int __vib##which##_u16x2(unsigned int a, unsigned int b, bool *high, bool *low)                 \
+    {                                                                                                                  \
+        *high = a >> 16 op b >> 16;                                                                                    \
+        *low = (unsigned short)a op(unsigned short) b;                                                                 \
+        return (*high ? a : b) & 0xffff0000u | (*low ? a : b) & 0xffffu;                                               \
+    }
+
+__HDRT_BEST(max, true, >=)
+__HDRT_BEST(min, false, <=)
+
 #endif /* HDRT_DEVICE_H */

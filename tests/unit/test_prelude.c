@@ -75,6 +75,11 @@ static int host_clip(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
+static unsigned int host_relu(unsigned int v)
+{
+    return v >> 31 ? 0 : v;
+}
+
 /* Away from zero. */
 static int host_half(int sum)
 {

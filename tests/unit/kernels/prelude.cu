@@ -13,6 +13,20 @@
 #define RESULT_32(name, device, host) *out++ = (unsigned)(device);
 #define RESULT_64(name, device, host) *out++ = (unsigned long long)(device);
 
+static __device__ unsigned device_vibmax(unsigned a, unsigned b)
+{
+    bool taken;
+    unsigned greatest = __vibmax_u32(a, b, &taken);
+    return greatest + taken;
+}
+
+static __device__ unsigned device_vibmin_halves(unsigned a, unsigned b)
+{
+    bool high, low;
+    unsigned least = __vibmin_s16x2(a, b, &high, &low);
+    return least + low;
+}
+
 extern "C" __global__ void cases_32(const unsigned *in_a, const unsigned *in_b, const unsigned *in_c, unsigned *out,
                                     int n)
 {

@@ -59,7 +59,15 @@
     X(vcmpleu4, __vcmpleu4(a, b), HOST_LANES(8, unsigned char, x <= y ? -1 : 0))                                       \
     X(vseteq4, __vseteq4(a, b), HOST_LANES(8, unsigned char, x == y))                                                  \
     X(vsads4, __vsads4(a, b), host_lanes_distance(a, b, true))                                                         \
-    X(vsadu4, __vsadu4(a, b), host_lanes_distance(a, b, false))
+    X(vsadu4, __vsadu4(a, b), host_lanes_distance(a, b, false))                                                        \
+    X(viaddmax, __viaddmax_s32((int)a, (int)b, (int)c), (int)(a + b) > (int)c ? a + b : c)                             \
+    X(viaddmin_relu, __viaddmin_s32_relu((int)a, (int)b, (int)c), host_relu((int)(a + b) < (int)c ? a + b : c))        \
+    X(viaddmax_16, __viaddmax_s16x2(a, b, b), HOST_LANES(16, short, (short)(x + y) > y ? x + y : y))                   \
+    X(viaddmin_u16, __viaddmin_u16x2(a, b, a), HOST_LANES(16, unsigned short, ((x + y) & 0xffff) < x ? x + y : x))     \
+    X(vimax3, __vimax3_u32(a, b, c), a > b ? (a > c ? a : c) : (b > c ? b : c))                                        \
+    X(vimin_relu, __vimin_s16x2_relu(a, b), HOST_LANES(16, short, host_clip(x < y ? x : y, 0, 32767)))                 \
+    X(vibmax, device_vibmax(a, b), (a >= b ? a : b) + (a >= b))                                                        \
+    X(vibmin, device_vibmin_halves(a, b), HOST_LANES(16, short, x < y ? x : y) + ((short)a <= (short)b))
 
 /* unsigned long long q, r. */
 #define CASES_64(X)                                                                                                    \
