@@ -82,7 +82,7 @@ static char folder[64];
 static void make_folder(void)
 {
     static const char *const behaviours[] = {"FAKE_VERSION", "FAKE_DEVICES", "FAKE_FAILS", "FAKE_LACKS", "FAKE_BLIND",
-                                             "CUDA_VISIBLE_DEVICES", "HDRT_LIBEXEC", "HDRT_DRIVER"};
+                                             "FAKE_ALL", "CUDA_VISIBLE_DEVICES", "HDRT_LIBEXEC", "HDRT_DRIVER"};
     for (size_t i = 0; i < sizeof behaviours / sizeof *behaviours; i++)
         unsetenv(behaviours[i]);
     create_fails = realpath_fails = false;

@@ -7,7 +7,7 @@
  * The environment says how it behaves, read at each call:
  *   FAKE_VERSION=11040   what cuDriverGetVersion says      FAKE_DEVICES=1        what cuDeviceGetCount says
  *   FAKE_FAILS=cuInit=3  this symbol returns that code     FAKE_LACKS=cuFuncLoad this symbol cannot be looked up
- *   FAKE_BLIND=1         cuGetProcAddress finds nothing
+ *   FAKE_BLIND=1         cuGetProcAddress finds nothing    FAKE_ALL=999          every entry returns this code
  * Contexts are a stack of pointers per thread, and the capture mode is kept per thread, so that tests can see what a
  * scope leaves behind. Every other entry succeeds and does nothing.
  */
@@ -49,7 +49,9 @@
 
 static hdcu_result answer(const char *symbol)
 {
-    const char *fails = getenv("FAKE_FAILS");
+    const char *all = getenv("FAKE_ALL"), *fails = getenv("FAKE_FAILS");
+    if (all)
+        return (hdcu_result)strtoul(all, NULL, 10);
     size_t length = strlen(symbol);
     if (fails && strncmp(fails, symbol, length) == 0 && fails[length] == '=')
         return (hdcu_result)strtoul(fails + length + 1, NULL, 10);
