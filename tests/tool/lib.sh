@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# What the tests of hdjit share; to be sourced. Each script works in a folder of its own and speaks TAP: each check is
+# one test, the plan comes last.
+HDJIT=${HDJIT:-${abs_top_builddir:?run this by make check}/hdjit}
+top=${abs_top_srcdir:?run this by make check}
+scratch=$(mktemp -d) || exit 1
+trap 'cd /; rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$scratch" || exit 1
+number=0
+
+if [ ! -x "$HDJIT" ]; then
+    echo "Bail out! $HDJIT is missing"
+    exit 1
+fi
+
+# The soft driver everywhere, a cache of this script only, and no messages of another language.
+HDRT_DRIVER=soft
+HDRT_CACHE_DIR=$scratch/cache
+LC_ALL=C
+export HDRT_DRIVER HDRT_CACHE_DIR LC_ALL
+
+result() { # $1: 0 if it holds, $2: what was checked
+    number=$((number + 1))
+    if [ "$1" -eq 0 ]; then
+        echo "ok $number - $2"
+    else
+        echo "not ok $number - $2"
+    fi
+}
+
+skip() { # $1: what was to be checked, $2: why not
+    number=$((number + 1))
+    echo "ok $number - $1 # SKIP $2"
+}
+
+# Runs a command, its output to out and its messages to err, and checks that it ends with a code and that its messages
+# match an extended regular expression ("": there are none, "*": any).
+expect() { # $1: exit code, $2: expression, $3: what is checked, then the command
+    expected=$1 expression=$2 what=$3
+    shift 3
+    "$@" >out 2>err
+    code=$?
+    wrong=
+    [ "$code" -eq "$expected" ] || wrong="it ended with $code, not $expected"
+    case $expression in
+    \*) ;;
+    '') [ -s err ] && wrong="$wrong; it said something" ;;
+    *) grep -Eq -- "$expression" err || wrong="$wrong; it did not say '$expression'" ;;
+    esac
+    [ -z "$wrong" ]
+    result $? "$what"
+    if [ -n "$wrong" ]; then
+        echo "# $wrong"
+        echo "# command: $*"
+        sed 's/^/# stderr: /' err | head -n 20
+    fi
+}
+
+same() { # $1, $2: files, $3: what is checked
+    cmp "$1" "$2" >difference 2>&1
+    result $? "$3"
+    sed 's/^/# /' difference
+}
+
+finish() {
+    echo "1..$number"
+    exit 0
+}
+
+# Whether hdjit finds a clang for the soft driver.
+have_clang() {
+    "$HDJIT" info --json | tr -d ' \n' | grep -q '"clang":{"path":"'
+}
+
+# Ends the script unless there is a clang.
+need_clang() { # $1: what the script is about
+    if ! have_clang; then
+        echo "1..0 # SKIP $1 needs clang (Debian: clang-19)"
+        exit 0
+    fi
+}

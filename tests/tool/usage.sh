@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The command line of hdjit: help, version, options in any place, bad usage, environment, info and env.
+. "${abs_top_srcdir:-.}/tests/tool/lib.sh"
+
+expect 0 '' "--version says the version" "$HDJIT" --version
+grep -q '^hdjit (libhdrt) [0-9]*\.[0-9]*\.[0-9]*$' out
+result $? "the version has the form of the GNU standards"
+expect 0 '' "--help helps" "$HDJIT" --help
+for command in compile run pipe info env; do
+    grep -q "^  $command " out
+    result $? "--help names $command"
+done
+cp out help
+for command in compile run pipe info env; do
+    expect 0 '' "$command --help helps" "$HDJIT" $command --help
+    grep -q "^Usage: hdjit $command" out
+    result $? "$command --help begins with its usage"
+done
+expect 0 '' "run --help helps in spite of what else is there" "$HDJIT" run nothing --help --grid 1
+
+expect 2 'no command: expected compile, run, pipe, info or env' "no command is bad usage" "$HDJIT"
+expect 2 "'walk' is no command" "an unknown command is bad usage" "$HDJIT" walk
+expect 2 '--walk is not an option' "an unknown option is bad usage" "$HDJIT" --walk
+expect 2 '--walk is not an option.*hdjit run --help' "and of a command too" "$HDJIT" run --walk
+expect 2 '-z is not an option' "an unknown letter is bad usage" "$HDJIT" compile -z
+expect 2 '--grid needs a value' "a missing value is bad usage" "$HDJIT" run file kernel --grid
+expect 2 '--stats=1 takes no value' "a value too many is bad usage" "$HDJIT" pipe --stats=1 file kernel
+expect 2 '--json is not an option' "an option of another command is bad usage" "$HDJIT" run --json
+expect 2 '--set is empty' "an empty value is bad usage" "$HDJIT" run file kernel --set=
+expect 2 "--driver is 'metal': expected auto, cuda or soft" "an unknown driver is bad usage" "$HDJIT" info --driver=metal
+expect 2 "HDRT_DRIVER is 'metal': expected auto, cuda or soft" "and in the environment" \
+    env HDRT_DRIVER=metal "$HDJIT" info
+expect 2 "HDRT_DEVICE is '-1'" "a bad device in the environment is bad usage" env HDRT_DEVICE=-1 "$HDJIT" info
+expect 2 "--device is '1x'" "a device is a number" "$HDJIT" info --device=1x
+expect 2 "--log is 'loud'" "an unknown log level is bad usage" "$HDJIT" info --log=loud
+expect 2 "info takes no words, but got 'all'" "info takes no words" "$HDJIT" info all
+expect 2 "env takes no words, but got 'all'" "env takes no words" "$HDJIT" env all
+expect 2 'compile needs a source file' "compile without a file is bad usage" "$HDJIT" compile -o x.ptx
+expect 2 'compile needs -o OUT' "compile without OUT is bad usage" "$HDJIT" compile x.cu
+expect 2 "compile takes one source file, but got 'y.cu' too" "compile of two files is bad usage" \
+    "$HDJIT" compile x.cu y.cu -o x.ptx
+expect 2 '--ptx and --cubin cannot both' "two kinds of code are bad usage" "$HDJIT" compile x.cu -o x --ptx --cubin
+expect 2 'clang makes PTX only' "a cubin from clang is bad usage" "$HDJIT" compile x.cu -o x.cubin --compiler=clang
+expect 2 "--compiler is 'tcc': expected auto, nvrtc or clang" "an unknown compiler is bad usage" \
+    "$HDJIT" compile x.cu -o x --compiler=tcc
+for limit in 0 -1 1e9 abc nan; do
+    expect 2 "--time-limit is '$limit'" "a time limit of $limit is bad usage" \
+        "$HDJIT" compile x.cu -o x --time-limit=$limit
+done
+expect 2 'run needs a file and a kernel' "run without a kernel is bad usage" "$HDJIT" run x.cu
+expect 2 'run needs --grid' "run without a grid is bad usage" "$HDJIT" run x.cu k --block 1
+expect 2 'run needs --block' "run without a block is bad usage" "$HDJIT" run x.cu k --grid 1
+for grid in '' 1, ,1 1,2,3,4 x 1.5 -1 4294967296 '1 2'; do
+    expect 2 '--grid is' "a grid of '$grid' is bad usage" "$HDJIT" run x.cu k --block 1 --grid "$grid"
+done
+for block in 0 1,0 1,1,0; do
+    expect 2 '--block is .*1 thread or more' "a block of $block is bad usage" "$HDJIT" run x.cu k --grid 1 --block $block
+done
+expect 2 '--repeat is .0.: expected a whole number, 1 to' "0 repeats are bad usage" \
+    "$HDJIT" run x.cu k --grid 1 --block 1 --repeat 0
+expect 2 '--shared is' "too much shared memory for 32 bits is bad usage" \
+    "$HDJIT" run x.cu k --grid 1 --block 1 --shared 4G
+expect 2 "--set is 'a': expected NAME=FILE" "--set without a file is bad usage" \
+    "$HDJIT" run x.cu k --grid 1 --block 1 --set a
+expect 2 'pipe needs a file and a kernel' "pipe without a kernel is bad usage" "$HDJIT" pipe x.cu
+for batch in 0 4X 99999999999G -4; do
+    expect 2 '--batch is' "a batch of $batch is bad usage" "$HDJIT" pipe x.cu k --batch=$batch
+done
+for depth in 0 65; do
+    expect 2 '--depth is .*1 to 64' "a depth of $depth is bad usage" "$HDJIT" pipe x.cu k --depth=$depth
+done
+expect 2 'the source cannot be standard input' "pipe's source is no standard input" "$HDJIT" pipe - k
+expect 2 'cannot be a standard stream' "pipe's arguments are no standard streams" "$HDJIT" pipe x.cu k in:-
+
+expect 0 '' "env works" env HDRT_DEVICE=3 "$HDJIT" env
+for variable in HDRT_DRIVER HDRT_DEVICE HDRT_CACHE_DIR HDRT_NVRTC HDRT_CLANG HDRT_LIBEXEC HDRT_LOG; do
+    grep -q "^$variable" out
+    result $? "env shows $variable"
+done
+grep -q "^HDRT_DEVICE='3'" out
+result $? "env shows a value"
+
+expect 0 '' "info works" "$HDJIT" info
+for word in '^driver  *soft' '^  cuda ' '^  soft ' '^devices' '^  0 .*compute capability 9\.0' '^  nvrtc ' '^  clang ' \
+    '^companions (' '^  hdrt-cc ' '^cache  *[^ ]*/cache$'; do
+    grep -q "$word" out
+    result $? "info has a line like '$word'"
+done
+expect 0 '' "info --json works" "$HDJIT" info --json
+for key in version driver drivers cuda soft devices compilers nvrtc clang companions rule worker soft_driver prelude cache \
+    folder; do
+    grep -q "\"$key\":" out
+    result $? "info --json has $key"
+done
+expect 3 'the cuda driver cannot be used' "info says that the driver asked for is not usable" \
+    env CUDA_VISIBLE_DEVICES=-1 "$HDJIT" info --driver=cuda
+grep -q '^companions (' out
+result $? "and shows the rest"
+expect 3 'the soft driver cannot be used' "a driver whose companion is missing is not usable" \
+    env HDRT_LIBEXEC="$scratch" "$HDJIT" info --libexec="$scratch/none"
+
+if [ -w /dev/full ]; then
+    "$HDJIT" --help >/dev/full 2>err
+    [ $? -eq 1 ] && grep -q 'standard output: cannot be written: No space' err
+    result $? "help into a full disk is a failure"
+else
+    skip "help into a full disk is a failure" "there is no /dev/full"
+fi
+"$HDJIT" info >&- 2>err
+[ $? -eq 1 ] && grep -q 'standard output: cannot be written' err
+result $? "info without a standard output is a failure"
+"$HDJIT" walk 2>&-
+[ $? -eq 2 ]
+result $? "the exit code tells even without a standard error"
+
+# The completion offers what the help lists.
+if bash -c true 2>/dev/null; then
+    PATH=$(dirname "$HDJIT"):$PATH bash -c '
+        . "$1"
+        COMP_WORDS=(hdjit pipe --d) COMP_CWORD=2; _hdjit; echo "${COMPREPLY[@]}"
+        COMP_WORDS=(hdjit r) COMP_CWORD=1; _hdjit; echo "${COMPREPLY[@]}"
+        COMP_WORDS=(hdjit run --driver = s) COMP_CWORD=4; _hdjit; echo "${COMPREPLY[@]}"
+    ' - "$top/tools/hdjit/hdjit.bash" >completed 2>err
+    printf '%s\n' '--depth= --driver= --device=' run soft | cmp -s - completed
+    result $? "bash completes commands, options and values"
+    sed 's/^/# /' completed
+else
+    skip "bash completes commands, options and values" "there is no bash"
+fi
+
+# Every option of the help stands in the manual.
+missing=
+for command in '' compile run pipe info env; do
+    "$HDJIT" $command --help | sed -n 's/^  \(-[A-Za-z],\)\{0,1\} *--*\([A-Za-z_-]*\).*/\2/p'
+done | sort -u >options
+while read -r option; do
+    sed 's/\\-/-/g; s/\\f[A-Z]//g' "$top/tools/hdjit/hdjit.1" | grep -Eq -- "--?$option" || missing="$missing $option"
+done <options
+[ -s options ] && [ -z "$missing" ]
+result $? "the manual has every option"
+[ -z "$missing" ] || echo "# missing:$missing"
+finish
