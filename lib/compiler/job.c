@@ -277,13 +277,35 @@ void hdrt__cc_reply_free(hdrt__cc_reply *reply)
 
 /* -- what both back ends ask about a source ----------------------------------------------------------------------- */
 
+/* Take out "." and empty components; ".." stays, because of what links make of it. */
+static void drop_empty_components(char *path)
+{
+    char *to = path;
+    for (const char *at = path; *at != '\0';) {
+        const char *name = at + strspn(at, "/");
+        size_t length = strcspn(name, "/");
+        at = name + length;
+        if (length == 0 || (length == 1 && *name == '.'))
+            continue;
+        *to++ = '/';
+        memmove(to, name, length);
+        to += length;
+    }
+    if (to == path)
+        *to++ = '/';
+    *to = '\0';
+}
+
 char *hdrt__cc_absolute(const hdrt__cc_request *request, const char *path)
 {
-    if (path[0] == '/')
-        return strdup(path);
     char *absolute = NULL;
-    const char *separator = strcmp(request->directory, "/") == 0 ? "" : "/";
-    return asprintf(&absolute, "%s%s%s", request->directory, separator, path) < 0 ? NULL : absolute;
+    if (path[0] == '/')
+        absolute = strdup(path);
+    else if (asprintf(&absolute, "%s/%s", request->directory, path) < 0)
+        absolute = NULL;
+    if (absolute != NULL)
+        drop_empty_components(absolute);
+    return absolute;
 }
 
 char *hdrt__cc_source_directory(const hdrt__cc_request *request)

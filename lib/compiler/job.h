@@ -67,7 +67,10 @@ int64_t hdrt__cc_now_ns(void);
 
 /* Where quoted includes start: the folder of the program name, made absolute. malloc'ed, NULL without memory. */
 char *hdrt__cc_source_directory(const hdrt__cc_request *request);
-/* `path` as seen from the request's folder: itself if absolute. malloc'ed, NULL without memory. */
+/*
+ * `path` as seen from the request's folder: itself if absolute; in either case without `.` and empty components.
+ * malloc'ed, NULL without memory.
+ */
 char *hdrt__cc_absolute(const hdrt__cc_request *request, const char *path);
 /* Whether the source or an option can include anything, seen as text. */
 bool hdrt__cc_includes_anything(const hdrt__cc_request *request);
