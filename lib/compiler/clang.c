@@ -43,7 +43,7 @@ static int memory_object(const char *name)
     return memfd_create(name, MFD_CLOEXEC);
 }
 
-/* -- one run ---------------------------------------------------------------------------------------------------------- */
+/* -- one run ------------------------------------------------------------------------------------------------------- */
 
 /* The name as a C string literal; only these escapes are allowed there by clang 17 and newer. */
 static void append_literal(hdrt__cc_buffer *out, const char *text)
@@ -197,7 +197,7 @@ free_arguments:
     return job->reply->status == HDRT_CC_STATUS_OK;
 }
 
-/* -- the target ------------------------------------------------------------------------------------------------------- */
+/* -- the target ---------------------------------------------------------------------------------------------------- */
 
 static bool said(const clang_job *job, const char *words)
 {
@@ -262,7 +262,7 @@ static bool run_for_target(clang_job *job)
     return true;
 }
 
-/* -- what came of it -------------------------------------------------------------------------------------------------- */
+/* -- what came of it ----------------------------------------------------------------------------------------------- */
 
 static bool ran_out_of_memory(const clang_job *job)
 {

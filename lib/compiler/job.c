@@ -17,7 +17,7 @@ int64_t hdrt__cc_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* -- the request ------------------------------------------------------------------------------------------------- */
+/* -- the request --------------------------------------------------------------------------------------------------- */
 
 static bool take_u32(const hdrt__cc_field *field, uint32_t *out)
 {
@@ -176,7 +176,7 @@ void hdrt__cc_request_free(hdrt__cc_request *request)
     *request = (hdrt__cc_request){0};
 }
 
-/* -- the reply --------------------------------------------------------------------------------------------------- */
+/* -- the reply ----------------------------------------------------------------------------------------------------- */
 
 void hdrt__cc_reply_fail(hdrt__cc_reply *reply, enum hdrt_cc_status status, const char *format, ...)
 {
@@ -275,7 +275,7 @@ void hdrt__cc_reply_free(hdrt__cc_reply *reply)
     *reply = (hdrt__cc_reply){0};
 }
 
-/* -- what both back ends ask about a source ----------------------------------------------------------------------- */
+/* -- what both back ends ask about a source ------------------------------------------------------------------------ */
 
 /* Take out "." and empty components; ".." stays, because of what links make of it. */
 static void drop_empty_components(char *path)

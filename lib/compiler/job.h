@@ -20,8 +20,8 @@ typedef struct hdrt__cc_request {
     uint32_t time_limit_ms;
     int64_t deadline_ns;        /* of the monotonic clock; INT64_MAX: none */
     uint64_t memory_limit;      /* 0: none */
-    const char *compiler_path, *name, *directory, *arch; /* always there */
-    const char *builtins_path, *prelude, *recorder, *random_seed, *libdevice; /* NULL: absent; clang has the middle two */
+    const char *compiler_path, *name, *directory, *arch; /* always there; for clang prelude and recorder too */
+    const char *builtins_path, *prelude, *recorder, *random_seed, *libdevice; /* NULL: absent */
     const char *source;         /* NUL-terminated behind source_size; has no NUL */
     size_t source_size;
     const char **options;

@@ -11,7 +11,7 @@
 #include "compiler/ptx.h"
 #include "failing_malloc.h"
 
-/* -- diagnostics ---------------------------------------------------------------------------------------------------- */
+/* -- diagnostics --------------------------------------------------------------------------------------------------- */
 
 /* "file|line|column|severity|text\n" for each. */
 static void print_diagnostic(const hdrt__cc_diagnostic *diagnostic, void *context)
@@ -158,7 +158,7 @@ START_TEST(mutated_output_stays_in_bounds)
 }
 END_TEST
 
-/* -- options --------------------------------------------------------------------------------------------------------- */
+/* -- options ------------------------------------------------------------------------------------------------------- */
 
 typedef struct translation {
     const char *given[4];
@@ -272,7 +272,7 @@ START_TEST(macros_are_directives)
 }
 END_TEST
 
-/* -- PTX ------------------------------------------------------------------------------------------------------------- */
+/* -- PTX ----------------------------------------------------------------------------------------------------------- */
 
 static const char some_ptx[] =
     ".version 7.5\n.extern .func  (.param .b32 func_retval0) vprintf\n(\n\t.param .b64 vprintf_param_0\n)\n;\n"
@@ -321,7 +321,7 @@ START_TEST(register_limits_in_ptx)
 }
 END_TEST
 
-/* -- requests -------------------------------------------------------------------------------------------------------- */
+/* -- requests ------------------------------------------------------------------------------------------------------ */
 
 static void number(hdrt__cc_buffer *payload, uint32_t tag, uint32_t value)
 {
@@ -471,7 +471,7 @@ START_TEST(no_memory_for_a_reply)
 }
 END_TEST
 
-/* -- questions about a source ----------------------------------------------------------------------------------------- */
+/* -- questions about a source -------------------------------------------------------------------------------------- */
 
 START_TEST(sources_that_include)
 {

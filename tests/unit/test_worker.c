@@ -69,7 +69,7 @@ static bool dies(pid_t pid)
     return false;
 }
 
-/* -- stand-in compilers ----------------------------------------------------------------------------------------------- */
+/* -- stand-in compilers -------------------------------------------------------------------------------------------- */
 
 typedef struct stand_in {
     const char *script;
@@ -235,7 +235,7 @@ START_TEST(endless_output)
 }
 END_TEST
 
-/* -- manners ------------------------------------------------------------------------------------------------------------ */
+/* -- manners ------------------------------------------------------------------------------------------------------- */
 
 /* What the compiler finds around it: its own descriptors and a scrubbed environment, whatever the application had. */
 START_TEST(surroundings_of_the_compiler)
@@ -448,7 +448,7 @@ START_TEST(source_with_a_nul)
 }
 END_TEST
 
-/* -- the command line ------------------------------------------------------------------------------------------------------ */
+/* -- the command line ---------------------------------------------------------------------------------------------- */
 
 static int run_worker(const char *arguments, char *output, size_t size)
 {

@@ -188,8 +188,9 @@ START_TEST(dependencies_are_those_of_clang)
 {
     char *real = folder_write(folder, "inc/real.h", "#pragma once\n#include \"other.h\"\n");
     free(folder_write(folder, "inc/other.h", "#define ANSWER 42\n"));
-    char *source = folder_write(folder, "k.cu", "#include <real.h>\n#include MACRO\n" KERNEL "int __device__ a = ANSWER;");
-    worker_ask ask = ask_for("#include <real.h>\n#include MACRO\n" KERNEL "int __device__ a = ANSWER;");
+    static const char text[] = "#include <real.h>\n#include MACRO\n" KERNEL "int __device__ a = ANSWER;";
+    char *source = folder_write(folder, "k.cu", text);
+    worker_ask ask = ask_for(text);
     ask.options[0] = "-Iinc", ask.options[1] = "-DMACRO=<other.h>";
     worker_reply reply = compile(&ask, HDRT_CC_STATUS_OK);
     char command[8192], line[8192];
@@ -447,7 +448,8 @@ END_TEST
 START_TEST(functions_that_nobody_defines)
 {
     worker_ask ask = ask_for("extern \"C\" __device__ float __nv_odd(float);\n"
-                             "extern \"C\" __global__ void k(float *p) { p[0] = __nv_odd(p[1]); printf(\"%f\", p[0]); }\n");
+                             "extern \"C\" __global__ void k(float *p)\n{\n    p[0] = __nv_odd(p[1]);\n"
+                             "    printf(\"%f\", p[0]);\n}\n");
     worker_reply reply = compile(&ask, HDRT_CC_STATUS_OK);
     ck_assert(worker_lists(&reply, HDRT_CC_UNRESOLVED, "__nv_odd"));
     ck_assert_uint_eq(worker_count(&reply, HDRT_CC_UNRESOLVED), 1); /* not vprintf */

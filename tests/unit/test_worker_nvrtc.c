@@ -125,7 +125,8 @@ END_TEST
 /* The same request twice, in two processes, with internal-linkage variables that would get a random name. */
 START_TEST(compiles_repeat)
 {
-    worker_ask ask = ask_for("static __device__ int hidden[4];\n__global__ void t(int *p) { p[0] = hidden[p[1]]++; }\n");
+    worker_ask ask = ask_for("static __device__ int hidden[4];\n"
+                             "__global__ void t(int *p) { p[0] = hidden[p[1]]++; }\n");
     ask.kind = HDRT_CC_CUBIN;
     char *first = NULL, *second = NULL;
     size_t first_size = 0, second_size = 0;
