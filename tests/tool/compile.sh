@@ -17,7 +17,10 @@ expect 4 'one.cu' "for run too" no_compiler run one.cu one --grid 1 --block 1 ou
 expect 4 'one.cu' "for pipe too" no_compiler pipe one.cu one
 expect 4 'no-nvrtc' "a cubin without NVRTC is exit 4" no_compiler compile one.cu -o one.cubin -arch=sm_80
 
-need_clang "compiling"
+have_compiler clang || {
+    skip "compiling with clang" "there is no clang (Debian: clang-19)"
+    finish
+}
 
 expect 0 '' "PTX by its ending" "$HDJIT" compile one.cu -o one.ptx -arch=sm_80
 grep -q '^\.target sm_80' one.ptx && grep -q 'entry one' one.ptx
@@ -76,7 +79,8 @@ grep -q '^hdjit: wrong.cu does not compile$' err
 result $? "and a last line says what did not compile"
 same kept.ptx one.ptx "and what was there stays"
 printf 'extern "C" __global__ void k(int *x) {\n#warning look here\n}\n' >warning.cu
-expect 0 'warning\.cu:2:[0-9]+: warning: .*look here' "a warning is shown" "$HDJIT" compile warning.cu -o x.ptx -arch=sm_80
+expect 0 'warning\.cu:2:[0-9]+: warning: .*look here' "a warning is shown" \
+    "$HDJIT" compile warning.cu -o x.ptx -arch=sm_80
 expect 0 'warning\.cu:2:[0-9]+: warning: .*look here' "and again when the code comes from the cache" \
     "$HDJIT" compile warning.cu -o x.ptx -arch=sm_80
 
@@ -129,7 +133,7 @@ expect 5 'did not finish within 500 ms' "a compiler that hangs is exit 5" \
     timeout 60 "$HDJIT" compile one.cu -o x.ptx -arch=sm_80 --clang=./hang --time-limit=0.5 --no-cache
 expect 1 'one.cu' "a compiler that only fails is a failure" \
     "$HDJIT" compile one.cu -o x.ptx -arch=sm_80 --clang=./ends --no-cache
-if grep -q '^#define HDRT_SANITIZED 1' "$abs_top_builddir/config.h" 2>/dev/null; then
+if sanitized; then
     skip "a compiler that runs out of memory is a failure" "there are no memory limits in a sanitizer build"
 else
     expect 1 'memory' "a compiler that runs out of memory is a failure" \

@@ -14,8 +14,9 @@ if [ ! -x "$HDJIT" ]; then
     exit 1
 fi
 
-# The soft driver everywhere, a cache of this script only, and no messages of another language.
-HDRT_DRIVER=soft
+# The soft driver, or the one that HDRT_TEST_DRIVER names, a cache of this script only, and no messages of another
+# language.
+HDRT_DRIVER=${HDRT_TEST_DRIVER:-soft}
 HDRT_CACHE_DIR=$scratch/cache
 LC_ALL=C
 export HDRT_DRIVER HDRT_CACHE_DIR LC_ALL
@@ -68,14 +69,23 @@ finish() {
     exit 0
 }
 
-# Whether hdjit finds a clang for the soft driver.
-have_clang() {
-    "$HDJIT" info --json | tr -d ' \n' | grep -q '"clang":{"path":"'
+soft() {
+    [ "$HDRT_DRIVER" = soft ]
 }
 
-# Ends the script unless there is a clang.
-need_clang() { # $1: what the script is about
-    if ! have_clang; then
+# Whether this is a sanitizer build, where memory is neither limited nor given back at once.
+sanitized() {
+    grep -q '^#define HDRT_SANITIZED 1' "$abs_top_builddir/config.h" 2>/dev/null
+}
+
+# Whether hdjit finds a clang, or NVRTC.
+have_compiler() {
+    "$HDJIT" info --json | tr -d ' \n' | grep -q "\"$1\":{\"path\":\""
+}
+
+# Ends the script unless there is a compiler for the driver.
+need_compiler() { # $1: what the script is about
+    if ! have_compiler clang && { soft || ! have_compiler nvrtc; }; then
         echo "1..0 # SKIP $1 needs clang (Debian: clang-19)"
         exit 0
     fi

@@ -28,7 +28,8 @@ expect 2 '--grid needs a value' "a missing value is bad usage" "$HDJIT" run file
 expect 2 '--stats=1 takes no value' "a value too many is bad usage" "$HDJIT" pipe --stats=1 file kernel
 expect 2 '--json is not an option' "an option of another command is bad usage" "$HDJIT" run --json
 expect 2 '--set is empty' "an empty value is bad usage" "$HDJIT" run file kernel --set=
-expect 2 "--driver is 'metal': expected auto, cuda or soft" "an unknown driver is bad usage" "$HDJIT" info --driver=metal
+expect 2 "--driver is 'metal': expected auto, cuda or soft" "an unknown driver is bad usage" \
+    "$HDJIT" info --driver=metal
 expect 2 "HDRT_DRIVER is 'metal': expected auto, cuda or soft" "and in the environment" \
     env HDRT_DRIVER=metal "$HDJIT" info
 expect 2 "HDRT_DEVICE is '-1'" "a bad device in the environment is bad usage" env HDRT_DEVICE=-1 "$HDJIT" info
@@ -55,7 +56,8 @@ for grid in '' 1, ,1 1,2,3,4 x 1.5 -1 4294967296 '1 2'; do
     expect 2 '--grid is' "a grid of '$grid' is bad usage" "$HDJIT" run x.cu k --block 1 --grid "$grid"
 done
 for block in 0 1,0 1,1,0; do
-    expect 2 '--block is .*1 thread or more' "a block of $block is bad usage" "$HDJIT" run x.cu k --grid 1 --block $block
+    expect 2 '--block is .*1 thread or more' "a block of $block is bad usage" \
+        "$HDJIT" run x.cu k --grid 1 --block $block
 done
 expect 2 '--repeat is .0.: expected a whole number, 1 to' "0 repeats are bad usage" \
     "$HDJIT" run x.cu k --grid 1 --block 1 --repeat 0
@@ -88,8 +90,8 @@ for word in '^driver  *soft' '^  cuda ' '^  soft ' '^devices' '^  0 .*compute ca
     result $? "info has a line like '$word'"
 done
 expect 0 '' "info --json works" "$HDJIT" info --json
-for key in version driver drivers cuda soft devices compilers nvrtc clang companions rule worker soft_driver prelude cache \
-    folder; do
+for key in version driver drivers cuda soft devices compilers nvrtc clang companions rule worker soft_driver prelude \
+    cache folder; do
     grep -q "\"$key\":" out
     result $? "info --json has $key"
 done

@@ -63,8 +63,10 @@ static int parse_file(argument *arg, enum argument_role role, const char *text)
 
     arg->role = role;
     arg->kind = HDRT_KIND(HDRT_CLASS_INTEGER, sizeof(hdrt_ptr));
-    if (role == ARGUMENT_OUT && (!colon || colon == text || number_size(colon + 1, INT64_MAX, &arg->bytes) != NUMBER_OK))
-        return fail(EXIT_CODE_USAGE, "%s: expected out:FILE:BYTES, BYTES a whole number (K, M or G may follow)", arg->word);
+    if (role == ARGUMENT_OUT &&
+        (!colon || colon == text || number_size(colon + 1, INT64_MAX, &arg->bytes) != NUMBER_OK))
+        return fail(EXIT_CODE_USAGE, "%s: expected out:FILE:BYTES, BYTES a whole number (K, M or G may follow)",
+                    arg->word);
     if (role == ARGUMENT_OUT && arg->bytes == 0)
         return fail(EXIT_CODE_USAGE, "%s: 0 bytes: expected 1 or more", arg->word);
     if (!*text)
@@ -82,7 +84,8 @@ static int parse_word(argument *arg, const char *word)
         arg->kind = number_types[i].kind;
         if (parse_number(arg, number_types[i].type, word + 4) == NUMBER_OK)
             return 0;
-        return fail(EXIT_CODE_USAGE, "%s: expected %s behind %s", word, number_types[i].expected, number_types[i].prefix);
+        return fail(EXIT_CODE_USAGE, "%s: expected %s behind %s", word, number_types[i].expected,
+                    number_types[i].prefix);
     }
     if (strncmp(word, "in:", 3) == 0)
         return parse_file(arg, ARGUMENT_IN, word + 3);
@@ -165,7 +168,8 @@ static int open_input(argument *arg)
         arg->bytes -= arg->header;
     }
     if (!code && arg->bytes == 0)
-        return fail(EXIT_CODE_FAILED, "%s: is empty: the kernel would get no memory; expected 1 byte or more", arg->file);
+        return fail(EXIT_CODE_FAILED, "%s: is empty: the kernel would get no memory; expected 1 byte or more",
+                    arg->file);
     return code;
 }
 
@@ -254,7 +258,9 @@ int arguments_download(arguments *args, hdrt_queue *queue)
     for (uint32_t i = 0; i < args->count; i++) {
         argument *arg = &args->list[i];
 
-        status = is_written(arg) ? hdrt_copy_dtoh(queue, arg->data + arg->header, arg->value.pointer, arg->bytes) : HDRT_OK;
+        if (!is_written(arg))
+            continue;
+        status = hdrt_copy_dtoh(queue, arg->data + arg->header, arg->value.pointer, arg->bytes);
         if (status != HDRT_OK)
             return fail_status(-1, status, "%s", arg->word);
     }

@@ -100,7 +100,7 @@ int command_compile(options *o, int argc, char **argv)
     if (!code)
         code = session_open_compile_only(o, &s);
     if (!code)
-        code = source_compile(o, &s, argv[first], &wanted, &image);
+        code = source_compile(&s, argv[first], &wanted, &image);
     if (!code)
         code = write_code(o, image, standard_output);
     hdrt_image_destroy(image);

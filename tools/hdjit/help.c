@@ -81,8 +81,8 @@ void help_print(enum command command)
         printf("Usage: hdjit %s%s%s\n%c%s.\n", about->name, *about->words ? " " : "", about->words,
                about->summary[0] - 'a' + 'A', about->summary + 1);
     } else {
-        printf("Usage: hdjit COMMAND [OPTION]... [WORD]...\nCompile, cache and run GPU kernels, on NVIDIA GPUs or on the "
-               "CPU.\n\nCommands:\n");
+        printf("Usage: hdjit COMMAND [OPTION]... [WORD]...\n"
+               "Compile, cache and run GPU kernels, on NVIDIA GPUs or on the CPU.\n\nCommands:\n");
         for (size_t i = 0; i < COMMAND_COUNT; i++)
             printf("  %-8s  %s\n", commands[i].name, commands[i].summary);
     }
@@ -103,6 +103,6 @@ void version_print(void)
 {
     unsigned version = hdrt_version();
 
-    printf("hdjit (libhdrt) %u.%u.%u\nLicence: MIT. There is no warranty, to the extent permitted by law.\n", version / 10000,
-           version / 100 % 100, version % 100);
+    printf("hdjit (libhdrt) %u.%u.%u\nLicence: MIT. There is no warranty, to the extent permitted by law.\n",
+           version / 10000, version / 100 % 100, version % 100);
 }

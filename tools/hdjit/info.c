@@ -76,8 +76,11 @@ static void print_uuid(const unsigned char uuid[16], char out[37])
 {
     size_t used = 0;
 
-    for (int i = 0; i < 16; i++)
-        used += (size_t)snprintf(out + used, 37 - used, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+    for (int i = 0; i < 16; i++) {
+        bool dash = i == 4 || i == 6 || i == 8 || i == 10;
+
+        used += (size_t)snprintf(out + used, 37 - used, "%s%02x", dash ? "-" : "", uuid[i]);
+    }
 }
 
 static json_t *describe_device(hdrt_runtime *runtime, uint32_t index)
@@ -89,12 +92,15 @@ static json_t *describe_device(hdrt_runtime *runtime, uint32_t index)
         return json_pack("{s:i, s:o}", "index", (int)index, "reason", json_text(hdrt_last_error()));
     print_uuid(info.uuid, uuid);
     snprintf(capability, sizeof capability, "%u.%u", info.compute_capability / 10, info.compute_capability % 10);
-    return json_pack("{s:i, s:o, s:s, s:s, s:s, s:i, s:I, s:i, s:i, s:i, s:i, s:i, s:i}", "index", (int)index, "name",
-                     json_text(info.name), "uuid", uuid, "pci", info.pci, "compute_capability", capability, "multiprocessors",
-                     (int)info.multiprocessors, "memory_bytes", (json_int_t)info.memory_bytes, "max_threads_per_block",
-                     (int)info.max_threads_per_block, "max_shared_per_block", (int)info.max_shared_per_block,
-                     "max_shared_per_block_optin", (int)info.max_shared_per_block_optin, "async_engines",
-                     (int)info.async_engines, "clock_khz", (int)info.clock_khz, "l2_bytes", (int)info.l2_bytes);
+    return json_pack("{s:i, s:o, s:s, s:s, s:s, s:i, s:I, s:i, s:i, s:i, s:i, s:i, s:i}", "index", (int)index,
+                     "name", json_text(info.name), "uuid", uuid, "pci", info.pci,
+                     "compute_capability", capability, "multiprocessors", (int)info.multiprocessors,
+                     "memory_bytes", (json_int_t)info.memory_bytes,
+                     "max_threads_per_block", (int)info.max_threads_per_block,
+                     "max_shared_per_block", (int)info.max_shared_per_block,
+                     "max_shared_per_block_optin", (int)info.max_shared_per_block_optin,
+                     "async_engines", (int)info.async_engines, "clock_khz", (int)info.clock_khz,
+                     "l2_bytes", (int)info.l2_bytes);
 }
 
 static json_t *describe_devices(const report *r)

@@ -17,7 +17,7 @@ int launch_open(const options *o, session *s, const char *file, const char *kern
     if (code)
         return code;
     status = hdrt_module_kernel(*out_module, kernel, out_kernel);
-    return status == HDRT_OK ? 0 : fail_status(-1, status, "%s", file);
+    return status == HDRT_OK ? 0 : fail_last(status);
 }
 
 void launch_note_zero_grid(const options *o)
@@ -48,5 +48,5 @@ int launch_kernel(const options *o, hdrt_queue *queue, hdrt_kernel *kernel, cons
     }
     launch.grid.shared = o->shared;
     status = hdrt_launch_with(queue, kernel, &launch, values, kinds, count);
-    return status == HDRT_OK ? 0 : fail_status(-1, status, "kernel %s", hdrt_kernel_name(kernel));
+    return status == HDRT_OK ? 0 : fail_last(status);
 }

@@ -22,7 +22,8 @@ static int dispatch(options *o, enum command command, int argc, char **argv)
     case COMMAND_ENV:
         return command_env(o, argc, argv);
     default:
-        return fail(EXIT_CODE_USAGE, "'%s' is no command: expected compile, run, pipe, info or env; see hdjit --help", argv[0]);
+        return fail(EXIT_CODE_USAGE, "'%s' is no command: expected compile, run, pipe, info or env; see hdjit --help",
+                    argv[0]);
     }
 }
 

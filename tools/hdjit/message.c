@@ -46,6 +46,11 @@ int fail_status(int code, hdrt_status status, const char *format, ...)
     return code < 0 ? status_exit_code(status) : code;
 }
 
+int fail_last(hdrt_status status)
+{
+    return fail(status_exit_code(status), "%s", *hdrt_last_error() ? hdrt_last_error() : hdrt_status_text(status));
+}
+
 int status_exit_code(hdrt_status status)
 {
     switch (status) {

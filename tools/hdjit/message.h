@@ -26,6 +26,9 @@ int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3))
 /* Says "WHAT: the library's last message" and returns `code`, or with `code` < 0 the one that fits `status`. */
 int fail_status(int code, hdrt_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* The same without WHAT, where the message says itself what it is about. */
+int fail_last(hdrt_status status);
+
 /* The exit code for a failed call of the library. */
 int status_exit_code(hdrt_status status);
 

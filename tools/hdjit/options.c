@@ -50,7 +50,10 @@ int options_begin(options *o)
     hdrt_environment_variable variable = {0};
     int code = 0;
 
-    *o = (options){.block = {BLOCK_DEFAULT, 1, 1}, .grid = {1, 1, 1}, .batch_bytes = BATCH_DEFAULT, .depth = DEPTH_DEFAULT};
+    *o = (options){.block = {BLOCK_DEFAULT, 1, 1},
+                   .grid = {1, 1, 1},
+                   .batch_bytes = BATCH_DEFAULT,
+                   .depth = DEPTH_DEFAULT};
     for (uint32_t i = 0; !code && hdrt_environment_get(i, &variable) == HDRT_OK; i++) {
         if (variable.value && strcmp(variable.name, "HDRT_DRIVER") == 0)
             code = set_driver(o, variable.value, variable.name);
@@ -157,13 +160,15 @@ static int set_time_limit(options *o, const char *value)
     double seconds;
 
     if (number_double(value, &seconds) != NUMBER_OK || !(seconds >= 0.001 && seconds <= TIME_LIMIT_SECONDS))
-        return fail(EXIT_CODE_USAGE, "--time-limit is '%s': expected seconds, 0.001 to %.0f", value, TIME_LIMIT_SECONDS);
+        return fail(EXIT_CODE_USAGE, "--time-limit is '%s': expected seconds, 0.001 to %.0f", value,
+                    TIME_LIMIT_SECONDS);
     o->time_limit_ms = (uint32_t)lround(seconds * 1000);
     return 0;
 }
 
 /* A number from `least` to `most`, as a size with a suffix or a plain one. */
-static int set_number(const option_entry *entry, const char *value, bool size, uint64_t least, uint64_t most, uint64_t *out)
+static int set_number(const option_entry *entry, const char *value, bool size, uint64_t least, uint64_t most,
+                      uint64_t *out)
 {
     enum number_result result = size ? number_size(value, most, out) : number_unsigned(value, most, out);
 

@@ -47,7 +47,8 @@ static void print_bound(const pipeline_totals *t)
     double fill = (double)(t->busy_ns[ROW_COPY_IN] + t->busy_ns[ROW_COPY_OUT]) / (double)t->batches;
     double longer = copies > kernels ? copies : kernels;
 
-    fprintf(stderr, "two-way rate    %.3f GB/s each way: %.6f s for these bytes\n", t->two_way_bytes_per_ns, copies / 1e9);
+    fprintf(stderr, "two-way rate    %.3f GB/s each way: %.6f s for these bytes\n", t->two_way_bytes_per_ns,
+            copies / 1e9);
     fprintf(stderr, "fill            %.6f s: copy in of the first batch, copy out of the last\n", fill / 1e9);
     fprintf(stderr, "ratio           %.3f = (device part - fill) / longer of kernel and two-way time\n",
             ((double)t->device_ns - fill) / longer);

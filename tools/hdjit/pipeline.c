@@ -98,8 +98,8 @@ static int make_memory(pipeline *p)
 
 int pipeline_open(pipeline *p, const options *o, session *s, hdrt_kernel *kernel, const arguments *args, int output_fd)
 {
-    *p = (pipeline){.o = o, .runtime = s->runtime, .device = s->device, .kernel = kernel, .args = args, .output = output_fd,
-                    .cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    *p = (pipeline){.o = o, .runtime = s->runtime, .device = s->device, .kernel = kernel, .args = args,
+                    .output = output_fd, .cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     if (p->cancel < 0)
         return fail(EXIT_CODE_FAILED, "an eventfd cannot be made: %s", strerror(errno));
     p->lock_made = pthread_mutex_init(&p->lock, NULL) == 0;

@@ -33,8 +33,9 @@ void source_wanted(const options *o, hdrt_compile_options *wanted)
 
 static void print_diagnostic(const hdrt_diagnostic *d)
 {
-    static const char *const names[] = {"", "note", "warning", "error"};
-    const char *severity = d->severity >= HDRT_SEVERITY_NOTE && d->severity <= HDRT_SEVERITY_ERROR ? names[d->severity] : "error";
+    const char *severity = d->severity == HDRT_SEVERITY_NOTE      ? "note"
+                           : d->severity == HDRT_SEVERITY_WARNING ? "warning"
+                                                                  : "error";
 
     flockfile(stderr);
     if (d->file)
@@ -47,7 +48,7 @@ static void print_diagnostic(const hdrt_diagnostic *d)
     funlockfile(stderr);
 }
 
-/* What the compiler said: its diagnostics, or the plain log where it has none of that form. Returns whether there was any. */
+/* What the compiler said: its diagnostics, or the plain log where it has none of that form. true: it said something. */
 static bool print_messages(const hdrt_image *image, const hdrt_image_info *info)
 {
     hdrt_diagnostic diagnostic = {0};
@@ -119,15 +120,15 @@ static int compile(session *s, const char *path, const unsigned char *text, uint
     return compile_failed(name, status, messages, time_over);
 }
 
-int source_compile(const options *o, session *s, const char *path, const hdrt_compile_options *wanted, hdrt_image **out_image)
+int source_compile(session *s, const char *path, const hdrt_compile_options *wanted, hdrt_image **out_image)
 {
     unsigned char *text = NULL;
     uint64_t length = 0;
     int code;
 
     if (s->soft && wanted->compiler == HDRT_COMPILER_NVRTC && s->device)
-        return fail(EXIT_CODE_USAGE, "--compiler=nvrtc: NVRTC's output is for NVIDIA GPUs only, and the driver is the soft "
-                    "one: leave it out, or use --driver=cuda");
+        return fail(EXIT_CODE_USAGE, "--compiler=nvrtc: NVRTC's output is for NVIDIA GPUs only, and the driver is the "
+                    "soft one: leave it out, or use --driver=cuda");
     code = strcmp(path, "-") == 0 ? file_read(path, &text, &length) : 0;
     if (!code)
         code = compile(s, path, text, length, wanted, out_image);
@@ -165,7 +166,7 @@ int source_load(const options *o, session *s, const char *path, hdrt_module **ou
     if (source_ends(path, ".ptx") || source_ends(path, ".cubin"))
         return load_code(s, path, out_module);
     source_wanted(o, &wanted);
-    code = source_compile(o, s, path, &wanted, &image);
+    code = source_compile(s, path, &wanted, &image);
     if (code)
         return code;
     status = hdrt_module_load_image(s->device, image, out_module);
@@ -183,7 +184,7 @@ static int set_variable(const setting *set, hdrt_module *module, hdrt_queue *que
     int code;
 
     if (status != HDRT_OK)
-        return fail_status(-1, status, "--set %s=%s", set->name, set->file);
+        return fail_last(status);
     code = file_read(set->file, &data, &bytes);
     if (!code && npy_named(set->file))
         trouble = npy_check(data, bytes, &header);

@@ -15,7 +15,7 @@ bool source_ends(const char *path, const char *ending);
  * Compiles `path` ("-": standard input), for the session's device if it is open. Messages of the compiler and notes go
  * to standard error. Returns 0, or an exit code after a message.
  */
-int source_compile(const options *o, session *s, const char *path, const hdrt_compile_options *wanted, hdrt_image **out_image);
+int source_compile(session *s, const char *path, const hdrt_compile_options *wanted, hdrt_image **out_image);
 
 /* What the options say about a compile. `wanted` borrows from them. */
 void source_wanted(const options *o, hdrt_compile_options *wanted);
