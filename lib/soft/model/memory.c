@@ -196,8 +196,7 @@ static void quarantine(hdsoft_memory *memory, const hdsoft__allocation *gone)
         release_oldest(memory);
 }
 
-int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft_range_kind kind,
-                        hdsoft__range_state state, void *owner, void *pool, hdsoft_range *out)
+static int take(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft__allocation *allocation)
 {
     if (!size || size > memory->total)
         return 2;
@@ -216,30 +215,45 @@ int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, uint32_t align, hd
     }
     if (!base)
         goto unlock;
-    hdsoft__allocation allocation = {
-        .range = {base, base + size, hdsoft__space_host(&memory->space, base), kind, memory->next_id},
-        .state = state, .owner = owner, .pool = pool,
-        .block = base, .block_bytes = rounded + GRAIN, .charge = rounded,
-    };
-    if (!insert_range(memory, &allocation)) {
+    allocation->range.base = base;
+    allocation->range.end = base + size;
+    allocation->range.host = hdsoft__space_host(&memory->space, base);
+    allocation->range.id = memory->next_id;
+    allocation->block = base;
+    allocation->block_bytes = rounded + GRAIN;
+    allocation->charge = rounded;
+    if (!insert_range(memory, allocation)) {
         hdsoft__space_give(&memory->space, base, rounded + GRAIN);
         goto unlock;
     }
     memory->next_id++;
     memory->used += rounded;
-    if (state == HDSOFT__RANGE_LIVE)
+    if (allocation->state == HDSOFT__RANGE_LIVE)
         hdsoft__space_fill(&memory->space, base, rounded);
-    *out = allocation.range;
     status = 0;
 unlock:
     pthread_rwlock_unlock(&memory->lock);
     return status;
 }
 
+int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, const hdsoft__allocation *like, hdsoft_range *out)
+{
+    hdsoft__allocation allocation = *like;
+    allocation.range.kind = HDSOFT_RANGE_DEVICE;
+    int status = take(memory, size, 0, &allocation);
+    if (!status)
+        *out = allocation.range;
+    return status;
+}
+
 int hdsoft_memory_allocate(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft_range_kind kind,
                            hdsoft_range *out)
 {
-    return hdsoft__memory_take(memory, size, align, kind, HDSOFT__RANGE_LIVE, NULL, NULL, out);
+    hdsoft__allocation allocation = {.range = {.kind = kind}, .state = HDSOFT__RANGE_LIVE};
+    int status = take(memory, size, align, &allocation);
+    if (!status)
+        *out = allocation.range;
+    return status;
 }
 
 void hdsoft_memory_release(hdsoft_memory *memory, uint64_t base)
@@ -263,15 +277,17 @@ static bool overlaps(hdsoft_memory *memory, uint64_t base, uint64_t end)
     return index && memory->ranges[index - 1].range.end > base;
 }
 
-static int add_host(hdsoft_memory *hosts, void *at, uint64_t size, unsigned flags, void *owner, bool registered)
+static int add_host(hdsoft_memory *hosts, void *at, uint64_t size, const hdsoft__allocation *like, bool registered)
 {
     uint64_t base = (uint64_t)(uintptr_t)at;
     int status = 0;
+    hdsoft__allocation allocation = *like;
+    allocation.state = HDSOFT__RANGE_LIVE;
+    allocation.registered = registered;
+    allocation.block = base;
+    allocation.block_bytes = size;
     pthread_rwlock_wrlock(&hosts->lock);
-    hdsoft__allocation allocation = {
-        .range = {base, base + size, at, HDSOFT_RANGE_HOST, hosts->next_id}, .state = HDSOFT__RANGE_LIVE,
-        .registered = registered, .flags = flags, .owner = owner, .block = base, .block_bytes = size,
-    };
+    allocation.range = (hdsoft_range){base, base + size, at, HDSOFT_RANGE_HOST, hosts->next_id};
     if (overlaps(hosts, base, base + size))
         status = 712;
     else if (!insert_range(hosts, &allocation))
@@ -282,12 +298,12 @@ static int add_host(hdsoft_memory *hosts, void *at, uint64_t size, unsigned flag
     return status;
 }
 
-int hdsoft__memory_map_host(hdsoft_memory *hosts, uint64_t size, unsigned flags, void *owner, void **out)
+int hdsoft__memory_map_host(hdsoft_memory *hosts, uint64_t size, const hdsoft__allocation *like, void **out)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return 2;
-    int status = add_host(hosts, at, size, flags, owner, false);
+    int status = add_host(hosts, at, size, like, false);
     if (status)
         munmap(at, size);
     else
@@ -295,9 +311,9 @@ int hdsoft__memory_map_host(hdsoft_memory *hosts, uint64_t size, unsigned flags,
     return status;
 }
 
-int hdsoft__memory_register_host(hdsoft_memory *hosts, void *at, uint64_t size, unsigned flags, void *owner)
+int hdsoft__memory_register_host(hdsoft_memory *hosts, void *at, uint64_t size, const hdsoft__allocation *like)
 {
-    return add_host(hosts, at, size, flags, owner, true);
+    return add_host(hosts, at, size, like, true);
 }
 
 void hdsoft__memory_unmap_host(hdsoft_memory *hosts, uint64_t base)
@@ -351,24 +367,11 @@ void hdsoft__memory_activate(hdsoft_memory *memory, uint64_t base)
     pthread_rwlock_unlock(&memory->lock);
 }
 
-void hdsoft__memory_retire(hdsoft_memory *memory, uint64_t base)
-{
-    pthread_rwlock_wrlock(&memory->lock);
-    hdsoft__allocation *allocation = range_from(memory, base);
-    if (allocation) {
-        allocation->state = HDSOFT__RANGE_RETIRED;
-        allocation->owner = NULL;
-        memory->used -= allocation->charge;
-        allocation->charge = 0;
-    }
-    pthread_rwlock_unlock(&memory->lock);
-}
-
 bool hdsoft__memory_claim_free(hdsoft_memory *memory, uint64_t base)
 {
     pthread_rwlock_wrlock(&memory->lock);
     hdsoft__allocation *allocation = range_from(memory, base);
-    bool claimed = allocation && !allocation->freeing && allocation->state != HDSOFT__RANGE_RETIRED;
+    bool claimed = allocation && !allocation->freeing;
     if (claimed)
         allocation->freeing = true;
     pthread_rwlock_unlock(&memory->lock);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model's side of hdsoft_memory.h: who owns a range, whether the stream that allocates it has got there, and when
- * its bytes may go. There is one hdsoft_memory per device, and one without addresses of its own that holds the host
+ * The model's side of hdsoft_memory.h: who owns a range, and whether the stream that allocates it has got there. There is one hdsoft_memory per device, and one without addresses of its own that holds the host
  * memory which devices may touch (pinned or registered); every device's points to it.
  *
  * Locks: a table's rwlock guards its ranges and is a leaf. The host table's `use` lock is held shared by whoever reads
@@ -15,7 +14,6 @@
 typedef enum hdsoft__range_state {
     HDSOFT__RANGE_LIVE = 1,
     HDSOFT__RANGE_PENDING, /* cuMemAllocAsync returned it; its stream has not got there */
-    HDSOFT__RANGE_RETIRED, /* freed by the host; work enqueued before may still use it */
 } hdsoft__range_state;
 
 typedef struct hdsoft__allocation {
@@ -26,6 +24,7 @@ typedef struct hdsoft__allocation {
     unsigned flags;          /* of cuMemHostAlloc or cuMemHostRegister */
     void *owner;             /* the context, or NULL */
     void *pool;              /* its pool if it is stream-ordered */
+    uint64_t birth;          /* number of the last command enqueued before it was made */
     uint64_t block, block_bytes, charge;
 } hdsoft__allocation;
 
@@ -45,12 +44,13 @@ bool hdsoft__memory_is_device(const hdsoft_memory *memory, uint64_t address);
 /* Let kernels and copies of this device follow addresses of `peer`. */
 void hdsoft__memory_set_peer(hdsoft_memory *memory, hdsoft_memory *peer, unsigned ordinal, bool reachable);
 
-/* As hdsoft_memory_allocate, with an owner; a PENDING range is seen by no kernel until it is activated. */
-int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft_range_kind kind,
-                        hdsoft__range_state state, void *owner, void *pool, hdsoft_range *out);
-/* Host memory: mapped by us, or the caller's own (registered). Returns 0, 2, or 712 (already registered). */
-int hdsoft__memory_map_host(hdsoft_memory *hosts, uint64_t size, unsigned flags, void *owner, void **out);
-int hdsoft__memory_register_host(hdsoft_memory *hosts, void *at, uint64_t size, unsigned flags, void *owner);
+/* Device memory of kind DEVICE with an owner, state, pool and birth from `like`; a PENDING range is seen by no kernel
+ * until it is activated. Returns 0 or 2. */
+int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, const hdsoft__allocation *like, hdsoft_range *out);
+/* Host memory: mapped by us, or the caller's own (registered); owner, flags and birth from `like`. Returns 0, 2, or
+ * 712 (already registered). */
+int hdsoft__memory_map_host(hdsoft_memory *hosts, uint64_t size, const hdsoft__allocation *like, void **out);
+int hdsoft__memory_register_host(hdsoft_memory *hosts, void *at, uint64_t size, const hdsoft__allocation *like);
 /* Remove a host range and, if it was mapped by us, unmap it. No device touches its bytes after the return. */
 void hdsoft__memory_unmap_host(hdsoft_memory *hosts, uint64_t base);
 
@@ -60,8 +60,6 @@ bool hdsoft__memory_lookup(hdsoft_memory *memory, uint64_t address, hdsoft__allo
 bool hdsoft__memory_next_owned(hdsoft_memory *memory, const void *owner, uint64_t from, hdsoft__allocation *out);
 /* PENDING to LIVE, its bytes fresh. */
 void hdsoft__memory_activate(hdsoft_memory *memory, uint64_t base);
-/* LIVE to RETIRED: counts as free, is still there for running work until hdsoft_memory_release. */
-void hdsoft__memory_retire(hdsoft_memory *memory, uint64_t base);
 /* Claim a range for one cuMemFreeAsync; false if it is claimed already, or not there. */
 bool hdsoft__memory_claim_free(hdsoft_memory *memory, uint64_t base);
 

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT */
+#include "soft/model/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "soft/api/entry.h"
+#include "soft/model/module.h"
+
+static bool is_graph(hdcu_graph graph)
+{
+    return hdsoft__handle_is(graph, HDSOFT__GRAPH);
+}
+
+static bool is_node(hdcu_graph_node node)
+{
+    return hdsoft__handle_is(node, HDSOFT__NODE);
+}
+
+static bool is_exec(hdcu_graph_exec exec)
+{
+    return hdsoft__handle_is(exec, HDSOFT__EXEC);
+}
+
+/* ---- graphs ---- */
+
+hdcu_result hdsoft__cuGraphCreate(hdcu_graph *out, unsigned flags)
+{
+    if (!out || flags)
+        return HDCU_ERROR_INVALID_VALUE;
+    hdsoft__graph *graph = hdsoft__graph_create();
+    if (!graph || !hdsoft__handle_add(graph, HDSOFT__GRAPH)) {
+        hdsoft__graph_destroy(graph);
+        return HDCU_ERROR_OUT_OF_MEMORY;
+    }
+    *out = graph;
+    return 0;
+}
+
+hdcu_result hdsoft__cuGraphDestroy(hdcu_graph graph)
+{
+    if (!is_graph(graph))
+        return HDCU_ERROR_INVALID_VALUE;
+    hdsoft__graph_destroy(graph);
+    return 0;
+}
+
+hdcu_result hdsoft__cuGraphClone(hdcu_graph *out, hdcu_graph graph)
+{
+    if (!out || !is_graph(graph))
+        return HDCU_ERROR_INVALID_VALUE;
+    hdsoft__graph *copy;
+    int status = hdsoft__graph_clone(graph, &copy);
+    if (!status && !hdsoft__handle_add(copy, HDSOFT__GRAPH)) {
+        hdsoft__graph_destroy(copy);
+        status = HDCU_ERROR_OUT_OF_MEMORY;
+    }
+    if (!status)
+        *out = copy;
+    return (hdcu_result)status;
+}
+
+/* ---- nodes ---- */
+
+static int check_add(const hdcu_graph_node *out, hdcu_graph graph, const hdcu_graph_node *dependencies, size_t count)
+{
+    if (!out || !is_graph(graph) || (count && !dependencies))
+        return HDCU_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_node(dependencies[i]) || dependencies[i]->graph != graph)
+            return HDCU_ERROR_INVALID_VALUE;
+        for (size_t j = 0; j < i; j++) {
+            if (dependencies[j] == dependencies[i])
+                return HDCU_ERROR_INVALID_VALUE;
+        }
+    }
+    return 0;
+}
+
+static hdcu_result add(hdcu_graph_node *out, hdcu_graph graph, const hdcu_graph_node *dependencies, size_t count,
+                       unsigned type, hdsoft__task *task)
+{
+    *out = hdsoft__graph_add(graph, type, task, (hdsoft__node *const *)dependencies, count);
+    return *out ? 0 : HDCU_ERROR_OUT_OF_MEMORY;
+}
+
+static int kernel_task(const hdcu_kernel_node_params *params, hdsoft__task **out)
+{
+    if (!params)
+        return HDCU_ERROR_INVALID_VALUE;
+    const unsigned grid[3] = {params->grid_x, params->grid_y, params->grid_z};
+    const unsigned block[3] = {params->block_x, params->block_y, params->block_z};
+    hdcu_function function = params->function ? params->function : (hdcu_function)(void *)params->kernel;
+    if (!function)
+        return HDCU_ERROR_INVALID_VALUE;
+    return hdsoft__kernel_task(function, grid, block, params->shared_bytes, false, params->params, params->extra, out);
+}
+
+static int copy_task(const hdcu_memcpy3d *region, hdsoft__task **out)
+{
+    hdsoft__copy_plan plan;
+    int status = hdsoft__plan_copy(region, &plan);
+    *out = plan.task;
+    return status ? status : plan.task ? 0 : HDCU_ERROR_INVALID_VALUE;
+}
+
+static int memset_task(const hdcu_memset_node_params *params, hdsoft__task **out)
+{
+    bool pinned;
+    if (!params)
+        return HDCU_ERROR_INVALID_VALUE;
+    int status = hdsoft__fill_task(params->destination, params->pitch, params->value, params->element_size,
+                                   params->width, params->height, out, &pinned);
+    return status ? status : *out ? 0 : HDCU_ERROR_INVALID_VALUE;
+}
+
+hdcu_result hdsoft__cuGraphAddKernelNode(hdcu_graph_node *out, hdcu_graph graph, const hdcu_graph_node *dependencies,
+                                         size_t count, const hdcu_kernel_node_params *params)
+{
+    hdsoft__task *task;
+    int status = check_add(out, graph, dependencies, count);
+    if (!status)
+        status = kernel_task(params, &task);
+    return status ? (hdcu_result)status : add(out, graph, dependencies, count, HDCU_GRAPH_NODE_TYPE_KERNEL, task);
+}
+
+hdcu_result hdsoft__cuGraphAddMemcpyNode(hdcu_graph_node *out, hdcu_graph graph, const hdcu_graph_node *dependencies,
+                                         size_t count, const hdcu_memcpy3d *region, hdcu_context context)
+{
+    hdsoft__task *task;
+    int status = check_add(out, graph, dependencies, count);
+    if (!status)
+        status = copy_task(region, &task);
+    return status ? (hdcu_result)status : add(out, graph, dependencies, count, HDCU_GRAPH_NODE_TYPE_MEMCPY, task);
+}
+
+hdcu_result hdsoft__cuGraphAddMemsetNode(hdcu_graph_node *out, hdcu_graph graph, const hdcu_graph_node *dependencies,
+                                         size_t count, const hdcu_memset_node_params *params, hdcu_context context)
+{
+    hdsoft__task *task;
+    int status = check_add(out, graph, dependencies, count);
+    if (!status)
+        status = memset_task(params, &task);
+    return status ? (hdcu_result)status : add(out, graph, dependencies, count, HDCU_GRAPH_NODE_TYPE_MEMSET, task);
+}
+
+hdcu_result hdsoft__cuGraphAddHostNode(hdcu_graph_node *out, hdcu_graph graph, const hdcu_graph_node *dependencies,
+                                       size_t count, const hdcu_host_node_params *params)
+{
+    int status = check_add(out, graph, dependencies, count);
+    if (status || !params || !params->function)
+        return status ? (hdcu_result)status : HDCU_ERROR_INVALID_VALUE;
+    hdsoft__task *task = hdsoft__task_new(HDSOFT__TASK_HOST);
+    if (!task)
+        return HDCU_ERROR_OUT_OF_MEMORY;
+    task->host.function = params->function;
+    task->host.argument = params->argument;
+    return add(out, graph, dependencies, count, HDCU_GRAPH_NODE_TYPE_HOST, task);
+}
+
+hdcu_result hdsoft__cuGraphAddEmptyNode(hdcu_graph_node *out, hdcu_graph graph, const hdcu_graph_node *dependencies,
+                                        size_t count)
+{
+    int status = check_add(out, graph, dependencies, count);
+    return status ? (hdcu_result)status : add(out, graph, dependencies, count, HDCU_GRAPH_NODE_TYPE_EMPTY, NULL);
+}
+
+hdcu_result hdsoft__cuGraphAddChildGraphNode(hdcu_graph_node *out, hdcu_graph graph,
+                                             const hdcu_graph_node *dependencies, size_t count, hdcu_graph child)
+{
+    hdsoft__graph *copy;
+    int status = check_add(out, graph, dependencies, count);
+    if (!status)
+        status = is_graph(child) && child != graph ? hdsoft__graph_clone(child, &copy) : HDCU_ERROR_INVALID_VALUE;
+    if (status)
+        return (hdcu_result)status;
+    hdcu_result added = add(out, graph, dependencies, count, HDCU_GRAPH_NODE_TYPE_GRAPH, NULL);
+    if (added)
+        hdsoft__graph_destroy(copy);
+    else
+        (*out)->child = copy;
+    return added;
+}
+
+hdcu_result hdsoft__cuGraphAddNode(hdcu_graph_node *out, hdcu_graph graph, const hdcu_graph_node *dependencies,
+                                   const hdcu_graph_edge *edges, size_t count, hdcu_graph_node_params *params)
+{
+    static const hdcu_graph_edge plain;
+    if (!params)
+        return HDCU_ERROR_INVALID_VALUE;
+    for (size_t i = 0; edges && i < count; i++) {
+        if (memcmp(&edges[i], &plain, sizeof plain))
+            return HDCU_ERROR_NOT_SUPPORTED;
+    }
+    switch (params->type) {
+    case HDCU_GRAPH_NODE_TYPE_KERNEL:
+        return hdsoft__cuGraphAddKernelNode(out, graph, dependencies, count, &params->kernel);
+    case HDCU_GRAPH_NODE_TYPE_EMPTY: return hdsoft__cuGraphAddEmptyNode(out, graph, dependencies, count);
+    default: return HDCU_ERROR_NOT_SUPPORTED;
+    }
+}
+
+hdcu_result hdsoft__cuGraphDestroyNode(hdcu_graph_node node)
+{
+    if (!is_node(node))
+        return HDCU_ERROR_INVALID_VALUE;
+    hdsoft__graph_remove(node);
+    return 0;
+}
+
+/* ---- kernel nodes ---- */
+
+static bool is_kernel_node(hdcu_graph_node node)
+{
+    return is_node(node) && node->type == HDCU_GRAPH_NODE_TYPE_KERNEL;
+}
+
+hdcu_result hdsoft__cuGraphKernelNodeGetParams(hdcu_graph_node node, hdcu_kernel_node_params *out)
+{
+    if (!out || !is_kernel_node(node))
+        return HDCU_ERROR_INVALID_VALUE;
+    const hdsoft__launch *launch = &node->task->launch;
+    const hdsoft_entry *entry = launch->function->entry;
+    if (!node->parameters) {
+        node->parameters = calloc(entry->parameter_count + 1, sizeof *node->parameters);
+        if (!node->parameters)
+            return HDCU_ERROR_OUT_OF_MEMORY;
+        for (uint32_t i = 0; i < entry->parameter_count; i++)
+            node->parameters[i] = (unsigned char *)launch->parameters + entry->parameters[i].offset;
+    }
+    *out = (hdcu_kernel_node_params){
+        .function = launch->function, .grid_x = launch->grid[0], .grid_y = launch->grid[1], .grid_z = launch->grid[2],
+        .block_x = launch->block[0], .block_y = launch->block[1], .block_z = launch->block[2],
+        .shared_bytes = launch->shared_bytes, .params = entry->parameter_count ? node->parameters : NULL,
+        .context = launch->function->module->context,
+    };
+    return 0;
+}
+
+hdcu_result hdsoft__cuGraphKernelNodeSetParams(hdcu_graph_node node, const hdcu_kernel_node_params *params)
+{
+    hdsoft__task *task;
+    if (!is_kernel_node(node))
+        return HDCU_ERROR_INVALID_VALUE;
+    int status = kernel_task(params, &task);
+    if (!status)
+        hdsoft__node_set_task(node, task);
+    return (hdcu_result)status;
+}
+
+/* ---- edges and lists ---- */
+
+static int check_edges(hdcu_graph graph, const hdcu_graph_node *from, const hdcu_graph_node *to, size_t count)
+{
+    if (!is_graph(graph) || (count && (!from || !to)))
+        return HDCU_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_node(from[i]) || !is_node(to[i]) || from[i]->graph != graph || to[i]->graph != graph)
+            return HDCU_ERROR_INVALID_VALUE;
+    }
+    return 0;
+}
+
+hdcu_result hdsoft__cuGraphAddDependencies(hdcu_graph graph, const hdcu_graph_node *from, const hdcu_graph_node *to,
+                                           size_t count)
+{
+    int status = check_edges(graph, from, to, count);
+    for (size_t i = 0; !status && i < count; i++)
+        status = hdsoft__graph_depend(to[i], from[i]);
+    return (hdcu_result)status;
+}
+
+hdcu_result hdsoft__cuGraphRemoveDependencies(hdcu_graph graph, const hdcu_graph_node *from,
+                                              const hdcu_graph_node *to, size_t count)
+{
+    int status = check_edges(graph, from, to, count);
+    for (size_t i = 0; !status && i < count; i++)
+        status = hdsoft__graph_undepend(to[i], from[i]);
+    return (hdcu_result)status;
+}
+
+/* The protocol of all these lists: without an array only the count; else at most *count, the rest NULL. */
+typedef struct node_list {
+    hdcu_graph_node *nodes;
+    size_t capacity, count;
+} node_list;
+
+static node_list begin_list(hdcu_graph_node *nodes, const size_t *count)
+{
+    return (node_list){nodes, nodes ? *count : 0, 0};
+}
+
+static void put(node_list *list, hdsoft__node *node)
+{
+    if (list->count < list->capacity)
+        list->nodes[list->count] = node;
+    list->count++;
+}
+
+static hdcu_result end_list(const node_list *list, size_t *count)
+{
+    for (size_t i = list->count; i < list->capacity; i++)
+        list->nodes[i] = NULL;
+    *count = list->nodes && list->count > list->capacity ? list->capacity : list->count;
+    return 0;
+}
+
+hdcu_result hdsoft__cuGraphGetNodes(hdcu_graph graph, hdcu_graph_node *nodes, size_t *count)
+{
+    if (!is_graph(graph) || !count)
+        return HDCU_ERROR_INVALID_VALUE;
+    node_list list = begin_list(nodes, count);
+    for (size_t i = 0; i < graph->count; i++)
+        put(&list, graph->nodes[i]);
+    return end_list(&list, count);
+}
+
+hdcu_result hdsoft__cuGraphGetRootNodes(hdcu_graph graph, hdcu_graph_node *nodes, size_t *count)
+{
+    if (!is_graph(graph) || !count)
+        return HDCU_ERROR_INVALID_VALUE;
+    node_list list = begin_list(nodes, count);
+    for (size_t i = 0; i < graph->count; i++) {
+        if (!graph->nodes[i]->dependency_count)
+            put(&list, graph->nodes[i]);
+    }
+    return end_list(&list, count);
+}
+
+hdcu_result hdsoft__cuGraphGetEdges(hdcu_graph graph, hdcu_graph_node *from, hdcu_graph_node *to, size_t *count)
+{
+    if (!is_graph(graph) || !count || !from != !to)
+        return HDCU_ERROR_INVALID_VALUE;
+    node_list sources = begin_list(from, count), targets = begin_list(to, count);
+    for (size_t i = 0; i < graph->count; i++) {
+        for (size_t d = 0; d < graph->nodes[i]->dependency_count; d++) {
+            put(&sources, graph->nodes[i]->dependencies[d]);
+            put(&targets, graph->nodes[i]);
+        }
+    }
+    end_list(&targets, count);
+    return end_list(&sources, count);
+}
+
+hdcu_result hdsoft__cuGraphNodeGetType(hdcu_graph_node node, unsigned *type)
+{
+    if (!is_node(node) || !type)
+        return HDCU_ERROR_INVALID_VALUE;
+    *type = node->type;
+    return 0;
+}
+
+hdcu_result hdsoft__cuGraphNodeGetDependencies(hdcu_graph_node node, hdcu_graph_node *nodes, size_t *count)
+{
+    if (!is_node(node) || !count)
+        return HDCU_ERROR_INVALID_VALUE;
+    node_list list = begin_list(nodes, count);
+    for (size_t i = 0; i < node->dependency_count; i++)
+        put(&list, node->dependencies[i]);
+    return end_list(&list, count);
+}
+
+hdcu_result hdsoft__cuGraphNodeGetDependentNodes(hdcu_graph_node node, hdcu_graph_node *nodes, size_t *count)
+{
+    if (!is_node(node) || !count)
+        return HDCU_ERROR_INVALID_VALUE;
+    node_list list = begin_list(nodes, count);
+    for (size_t i = 0; i < node->graph->count; i++) {
+        hdsoft__node *other = node->graph->nodes[i];
+        for (size_t d = 0; d < other->dependency_count; d++) {
+            if (other->dependencies[d] == node)
+                put(&list, other);
+        }
+    }
+    return end_list(&list, count);
+}
+
+/* ---- executable graphs ---- */
+
+hdcu_result hdsoft__cuGraphInstantiateWithFlags(hdcu_graph_exec *out, hdcu_graph graph, unsigned long long flags)
+{
+    if (!out || !is_graph(graph) || flags > 15)
+        return HDCU_ERROR_INVALID_VALUE;
+    return (hdcu_result)hdsoft__exec_create(graph, out);
+}
+
+hdcu_result hdsoft__cuGraphExecDestroy(hdcu_graph_exec exec)
+{
+    if (!is_exec(exec))
+        return HDCU_ERROR_INVALID_VALUE;
+    hdsoft__exec_destroy(exec);
+    return 0;
+}
+
+hdcu_result hdsoft__cuGraphUpload(hdcu_graph_exec exec, hdcu_stream handle)
+{
+    hdsoft__stream *stream;
+    return is_exec(exec) ? (hdcu_result)hdsoft__stream_of(handle, &stream) : HDCU_ERROR_INVALID_VALUE;
+}
+
+static int capture_launch(hdsoft__stream *stream, const hdsoft__exec *exec)
+{
+    /* The launch becomes what it stands for, one node after the other. */
+    int status = 0;
+    for (size_t i = 0; !status && i < exec->count; i++) {
+        if (exec->entries[i].enabled && exec->entries[i].task)
+            status = hdsoft__submit(stream, hdsoft__task_hold(exec->entries[i].task), NULL);
+    }
+    return status;
+}
+
+hdcu_result hdsoft__cuGraphLaunch(hdcu_graph_exec exec, hdcu_stream handle)
+{
+    hdsoft__stream *stream;
+    if (!is_exec(exec))
+        return HDCU_ERROR_INVALID_VALUE;
+    int status = hdsoft__stream_for_work(handle, &stream);
+    if (!status && stream->capture)
+        return (hdcu_result)capture_launch(stream, exec);
+    if (!status)
+        status = hdsoft__wait_for_room(stream);
+    if (!status)
+        status = is_exec(exec) ? hdsoft__exec_launch(exec, stream) : HDCU_ERROR_INVALID_VALUE;
+    return (hdcu_result)status;
+}
+
+hdcu_result hdsoft__cuGraphExecUpdate(hdcu_graph_exec exec, hdcu_graph graph, hdcu_graph_update_result *result)
+{
+    unsigned told;
+    hdsoft__node *at;
+    if (!is_exec(exec) || !is_graph(graph))
+        return HDCU_ERROR_INVALID_VALUE;
+    int status = hdsoft__exec_update(exec, graph, &told, &at);
+    if (result)
+        *result = (hdcu_graph_update_result){told, at, NULL};
+    return (hdcu_result)status;
+}
+
+static int find_entry(hdcu_graph_exec exec, hdcu_graph_node node, unsigned type, hdsoft__exec_entry **out)
+{
+    if (!is_exec(exec) || !is_node(node) || node->type != type)
+        return HDCU_ERROR_INVALID_VALUE;
+    *out = hdsoft__exec_find(exec, node);
+    return *out ? 0 : HDCU_ERROR_INVALID_VALUE;
+}
+
+/* Launches in flight hold the old task. */
+static hdcu_result replace(hdsoft__exec_entry *entry, int status, hdsoft__task *task)
+{
+    if (status)
+        return (hdcu_result)status;
+    hdsoft__task_release(entry->task);
+    entry->task = task;
+    return 0;
+}
+
+hdcu_result hdsoft__cuGraphExecKernelNodeSetParams(hdcu_graph_exec exec, hdcu_graph_node node,
+                                                   const hdcu_kernel_node_params *params)
+{
+    hdsoft__exec_entry *entry;
+    hdsoft__task *task = NULL;
+    int status = find_entry(exec, node, HDCU_GRAPH_NODE_TYPE_KERNEL, &entry);
+    if (!status)
+        status = kernel_task(params, &task);
+    return replace(entry, status, task);
+}
+
+hdcu_result hdsoft__cuGraphExecMemcpyNodeSetParams(hdcu_graph_exec exec, hdcu_graph_node node,
+                                                   const hdcu_memcpy3d *region, hdcu_context context)
+{
+    hdsoft__exec_entry *entry;
+    hdsoft__task *task = NULL;
+    int status = find_entry(exec, node, HDCU_GRAPH_NODE_TYPE_MEMCPY, &entry);
+    if (!status)
+        status = copy_task(region, &task);
+    return replace(entry, status, task);
+}
+
+hdcu_result hdsoft__cuGraphExecMemsetNodeSetParams(hdcu_graph_exec exec, hdcu_graph_node node,
+                                                   const hdcu_memset_node_params *params, hdcu_context context)
+{
+    hdsoft__exec_entry *entry;
+    hdsoft__task *task = NULL;
+    int status = find_entry(exec, node, HDCU_GRAPH_NODE_TYPE_MEMSET, &entry);
+    if (!status)
+        status = memset_task(params, &task);
+    return replace(entry, status, task);
+}
+
+static int find_switchable(hdcu_graph_exec exec, hdcu_graph_node node, hdsoft__exec_entry **out)
+{
+    if (!is_exec(exec) || !is_node(node) || node->type > HDCU_GRAPH_NODE_TYPE_MEMSET)
+        return HDCU_ERROR_INVALID_VALUE;
+    *out = hdsoft__exec_find(exec, node);
+    return *out ? 0 : HDCU_ERROR_INVALID_VALUE;
+}
+
+hdcu_result hdsoft__cuGraphNodeSetEnabled(hdcu_graph_exec exec, hdcu_graph_node node, unsigned enabled)
+{
+    hdsoft__exec_entry *entry;
+    int status = find_switchable(exec, node, &entry);
+    if (!status)
+        entry->enabled = enabled != 0;
+    return (hdcu_result)status;
+}
+
+hdcu_result hdsoft__cuGraphNodeGetEnabled(hdcu_graph_exec exec, hdcu_graph_node node, unsigned *enabled)
+{
+    hdsoft__exec_entry *entry;
+    int status = enabled ? find_switchable(exec, node, &entry) : HDCU_ERROR_INVALID_VALUE;
+    if (!status)
+        *enabled = entry->enabled;
+    return (hdcu_result)status;
+}

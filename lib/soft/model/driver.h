@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The model of a CUDA driver: devices, contexts, streams, events and the commands between them. The entry points
+ * (lib/soft/api) check arguments and call it; it calls the engine (lib/soft/exec/engine.h) for kernels.
+ *
+ * One mutex, hdsoft__driver.lock, guards everything here that says nothing else; functions that say "locked" expect
+ * it held. Each device has an executor thread that runs the commands of its streams, and a caller thread for host
+ * functions. An entry point never runs a command itself: it enqueues, and may wait on `progress`.
+ *
+ *   command: enqueued -> its stream's first -> dependencies met -> stepped until done -> completed
+ *   device:  healthy -> faulted (for ever: every later call that needs it returns the fault's code)
+ */
+#ifndef HDSOFT_MODEL_DRIVER_H
+#define HDSOFT_MODEL_DRIVER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "driver/cuda_abi.h"
+#include "soft/exec/engine.h"
+#include "soft/model/memory.h"
+
+#define HDSOFT__DEVICES 8
+#define HDSOFT__LIMITS 10
+/* An H200 lets so many launches of one stream be outstanding; the next one blocks. */
+#define HDSOFT__LAUNCH_DEPTH 1021
+
+typedef struct CUctx_st hdsoft__context;
+typedef struct CUstream_st hdsoft__stream;
+typedef struct CUevent_st hdsoft__event;
+typedef struct CUmod_st hdsoft__module;
+typedef struct CUfunc_st hdsoft__function;
+typedef struct CUgraph_st hdsoft__graph;
+typedef struct CUgraphNode_st hdsoft__node;
+typedef struct CUgraphExec_st hdsoft__exec;
+typedef struct CUmemPoolHandle_st hdsoft__pool;
+typedef struct hdsoft__device hdsoft__device;
+typedef struct hdsoft__capture hdsoft__capture;
+
+typedef enum hdsoft__kind {
+    HDSOFT__CONTEXT = 1, HDSOFT__STREAM, HDSOFT__EVENT, HDSOFT__MODULE, HDSOFT__FUNCTION, HDSOFT__LIBRARY,
+    HDSOFT__KERNEL, HDSOFT__GRAPH, HDSOFT__NODE, HDSOFT__EXEC, HDSOFT__POOL,
+} hdsoft__kind;
+
+typedef enum hdsoft__policy {
+    HDSOFT__EAGER, /* a command runs as soon as it may */
+    HDSOFT__LAZY,  /* only when the host waits for something that needs it */
+} hdsoft__policy;
+
+/* ---- commands ---- */
+
+typedef enum hdsoft__task_kind {
+    HDSOFT__TASK_NONE, /* only its dependencies count */
+    HDSOFT__TASK_KERNEL, HDSOFT__TASK_COPY, HDSOFT__TASK_FILL, HDSOFT__TASK_HOST, HDSOFT__TASK_WAIT_VALUE,
+    HDSOFT__TASK_WRITE_VALUE, HDSOFT__TASK_ALLOCATE, HDSOFT__TASK_FREE,
+} hdsoft__task_kind;
+
+typedef struct hdsoft__launch {
+    hdsoft__function *function;
+    uint32_t grid[3], block[3], shared_bytes;
+    bool cooperative;
+    void *parameters;
+} hdsoft__launch;
+
+/* One end of a copy: row r of slice z begins at address + z * slice + r * pitch. */
+typedef struct hdsoft__copy_end {
+    uint64_t address;
+    uint64_t pitch, slice;
+    bool pageable; /* host memory that no device knows: its address is followed as it is */
+} hdsoft__copy_end;
+
+typedef struct hdsoft__copy {
+    hdsoft__copy_end source, destination;
+    uint64_t width, height, depth;
+    void *staged; /* the bytes of a pageable source, packed; freed with the task */
+} hdsoft__copy;
+
+typedef struct hdsoft__fill {
+    uint64_t address, pitch, width, height; /* width in elements */
+    uint32_t value, element_size;
+} hdsoft__fill;
+
+/* What a command does. Immutable once made, and counted: graphs share them with the launches in flight. */
+typedef struct hdsoft__task {
+    hdsoft__task_kind kind;
+    unsigned references;
+    union {
+        hdsoft__launch launch;
+        hdsoft__copy copy;
+        hdsoft__fill fill;
+        struct {
+            hdcu_host_function function;
+            hdcu_stream_callback callback; /* of cuStreamAddCallback, instead of function */
+            hdcu_stream stream;
+            void *argument;
+        } host;
+        struct {
+            uint64_t address, value;
+            unsigned bytes, condition;
+        } value;
+        struct {
+            hdsoft_memory *memory;
+            hdsoft__pool *pool;
+            uint64_t base, size;
+        } range;
+    };
+} hdsoft__task;
+
+/* "All of `stream` up to `position`." Holds a reference of the stream. */
+typedef struct hdsoft__dependency {
+    hdsoft__stream *stream;
+    uint64_t position;
+} hdsoft__dependency;
+
+/* What one cuEventRecord stands for; events and the record command share it. */
+typedef struct hdsoft__mark {
+    unsigned references;
+    hdsoft__dependency at;
+    uint64_t time; /* ns; 0: not reached */
+    unsigned queries; /* unsuccessful ones, which force it in the end */
+} hdsoft__mark;
+
+typedef struct hdsoft__command {
+    struct hdsoft__command *next;
+    uint64_t position, sequence, deadline;
+    hdsoft__dependency *dependencies;
+    size_t dependency_count;
+    hdsoft__task **tasks; /* run one after the other */
+    size_t task_count, task_index;
+    hdsoft__task *only[1];
+    hdsoft__mark *mark;   /* set when done */
+    bool is_launch;       /* counts towards the depth */
+    bool calling;         /* the caller thread has it */
+    bool idle;            /* its last step got nowhere */
+    hdsoft_run *run;
+    uint64_t copied;
+} hdsoft__command;
+
+/* ---- objects ---- */
+
+struct CUstream_st {
+    hdsoft__context *context;
+    hdsoft__stream *next, *previous;                 /* of the context */
+    hdsoft__stream *busy_next, *busy_previous;       /* of the device: those with commands */
+    hdsoft__command *first, *last;
+    uint64_t issued, completed, forced;              /* positions */
+    uint64_t id;
+    unsigned flags, references, launches, queries;
+    int priority;
+    bool legacy, per_thread, destroyed;
+    hdsoft__capture *capture;
+    hdsoft__node **capture_nodes;                    /* what the next captured node depends on */
+    size_t capture_count;
+};
+
+struct CUevent_st {
+    hdsoft__context *context;
+    hdsoft__event *next, *previous;
+    unsigned flags;
+    hdsoft__mark *mark;                              /* NULL: never recorded */
+    uint64_t capture_id;                             /* not 0: last recorded in that capture */
+    hdsoft__node **capture_nodes;
+    size_t capture_count;
+};
+
+struct CUctx_st {
+    hdsoft__context *next;                           /* of the driver; contexts are never freed */
+    hdsoft__device *device;
+    bool primary, destroyed;
+    unsigned retained, flags;
+    uint64_t limits[HDSOFT__LIMITS];
+    hdsoft__stream *streams, *legacy;
+    hdsoft__event *events;
+    hdsoft__module *modules;
+    unsigned peers;                                  /* devices whose memory was opened to this context's */
+};
+
+struct CUmemPoolHandle_st {
+    hdsoft__device *device;
+    hdsoft__pool *next;
+    bool is_default, destroyed;
+    uint64_t used, used_high, reserved, reserved_high, threshold;
+    uint64_t reuse[3];
+    uint64_t live;                                   /* allocations, the pending frees among them */
+    unsigned peers;                                  /* devices that may reach its memory */
+};
+
+struct hdsoft__device {
+    unsigned ordinal;
+    hdsoft_memory *memory;
+    hdsoft__context *primary;
+    unsigned primary_flags;
+    hdsoft__pool *default_pool, *current_pool;
+    hdsoft__stream *busy;                            /* ring of streams with commands */
+    uint64_t outstanding;                            /* commands enqueued and not completed */
+    _Atomic unsigned fault;                          /* the sticky code; 0: healthy */
+    bool started, caller_started;
+    pthread_cond_t work, calls;
+    hdsoft__command *call_first, *call_last;
+    hdsoft__stream *calling_stream;
+    unsigned loading;                                /* module loads that hold up launches */
+};
+
+typedef struct hdsoft__thread {
+    hdsoft__context **stack;
+    size_t depth, capacity;
+    unsigned capture_mode;
+    bool in_callback;
+    uint64_t id;
+    struct {
+        hdsoft__context *context;
+        hdsoft__stream *stream;
+    } *streams;                                      /* its per-thread default streams */
+    size_t stream_count;
+} hdsoft__thread;
+
+struct hdsoft__capture {
+    hdsoft__capture *next;
+    uint64_t id, thread;
+    unsigned mode;
+    bool invalidated;
+    hdsoft__stream *origin;
+    hdsoft__graph *graph;
+};
+
+typedef struct hdsoft__slot {
+    const void *handle;
+    hdsoft__kind kind;
+} hdsoft__slot;
+
+typedef struct hdsoft__driver {
+    pthread_mutex_t lock;
+    pthread_cond_t progress;
+    unsigned waiters;
+    _Atomic bool ready, forked;
+    pthread_key_t thread_key;
+    hdsoft__policy policy;
+    hdsoft_memory *hosts;
+    unsigned device_count;
+    hdsoft__device devices[HDSOFT__DEVICES];
+    hdsoft__context *contexts;
+    hdsoft__pool *pools;
+    hdsoft__capture *captures;
+    uint64_t next_sequence, next_id;
+    hdsoft__slot *slots;                             /* live handles, open addressing */
+    size_t slot_count, slot_capacity, slot_dead;
+    char fault_text[1024];
+} hdsoft__driver;
+
+extern hdsoft__driver hdsoft__the; /* the process's only one, as libcuda is */
+
+/* ---- driver.c ---- */
+/* cuInit: 0, 3 in a forked child, 100 without devices, 2. */
+int hdsoft__driver_start(void);
+static inline void hdsoft__lock(void) { pthread_mutex_lock(&hdsoft__the.lock); }
+static inline void hdsoft__unlock(void) { pthread_mutex_unlock(&hdsoft__the.lock); }
+/* The calling thread's state; NULL: no memory for it. */
+hdsoft__thread *hdsoft__thread_state(void);
+/* The context that is current: 0, 201 (none), 709 (destroyed; still written to *out), 2. */
+int hdsoft__current(hdsoft__context **out);
+bool hdsoft__handle_add(const void *handle, hdsoft__kind kind);                  /* locked */
+void hdsoft__handle_remove(const void *handle);                                  /* locked */
+bool hdsoft__handle_is(const void *handle, hdsoft__kind kind);                   /* locked */
+uint64_t hdsoft__now(void);
+int hdsoft__start_thread(void *(*main)(void *), void *argument); /* detached, all signals blocked; 0 or 304 */
+/* The sticky fault: first one wins. locked */
+void hdsoft__fault(hdsoft__device *device, unsigned code, const char *text);
+bool hdsoft__is_sticky(unsigned code);
+void hdsoft__wait_progress(void);                                                /* locked */
+void hdsoft__wake(void);                                                         /* locked */
+
+/* ---- context.c ---- */
+int hdsoft__context_create(hdsoft__device *device, unsigned flags, bool primary, hdsoft__context **out); /* locked */
+/* Wait for all its work, free all it owns. Takes the lock away while it waits. locked */
+void hdsoft__context_destroy(hdsoft__context *context);
+
+/* ---- stream.c ---- */
+hdsoft__stream *hdsoft__stream_create(hdsoft__context *context, unsigned flags, int priority);   /* locked; NULL: 2 */
+void hdsoft__stream_destroy(hdsoft__stream *stream);                                             /* locked */
+void hdsoft__stream_release(hdsoft__stream *stream);                                             /* locked */
+/* A destroyed stream's last command is done: it leaves its context. locked */
+void hdsoft__stream_retire(hdsoft__stream *stream);
+/* Handle to stream: 0, 1 and 2 are the current context's. 0, 400, 201. locked */
+int hdsoft__stream_of(hdcu_stream handle, hdsoft__stream **out);
+/* The same for work to be enqueued or captured: also 901, and 906 with what it does to captures. locked */
+int hdsoft__stream_for_work(hdcu_stream handle, hdsoft__stream **out);
+/* Append a command that owns `task` (NULL: none) and waits for `dependencies` besides stream order. On failure (2)
+ * the task is released. *position, if not NULL, is what to wait for. locked */
+int hdsoft__enqueue(hdsoft__stream *stream, hdsoft__task *task, const hdsoft__dependency *dependencies, size_t count,
+                    uint64_t *position);
+/* As above for a graph's tasks, whose references it takes over. locked */
+int hdsoft__enqueue_tasks(hdsoft__stream *stream, hdsoft__task **tasks, size_t count, uint64_t *position);
+/* Enqueue, or add to the graph if the stream is captured. locked */
+int hdsoft__submit(hdsoft__stream *stream, hdsoft__task *task, uint64_t *position);
+/* Block until a stream has room for one more launch and no module load is in the way. 0 or the sticky code. locked */
+int hdsoft__wait_for_room(hdsoft__stream *stream);
+bool hdsoft__reached(const hdsoft__stream *stream, uint64_t position);                           /* locked */
+void hdsoft__force(hdsoft__stream *stream, uint64_t position);                                   /* locked */
+/* Wait until a stream has got to a position. 0 or the device's sticky code. locked */
+int hdsoft__wait(hdsoft__stream *stream, uint64_t position);
+/* Wait for everything that was enqueued so far on a device (context NULL) or in a context. locked */
+int hdsoft__wait_all(hdsoft__device *device, const hdsoft__context *context);
+/* If anything was enqueued on the device after `birth`, wait for all of it, as an H200 does before it frees. locked */
+int hdsoft__wait_since(hdsoft__device *device, uint64_t birth);
+/* A record: a new mark behind all that is in the stream. NULL: out of memory. locked */
+hdsoft__mark *hdsoft__mark_enqueue(hdsoft__stream *stream);
+void hdsoft__mark_release(hdsoft__mark *mark);                                                   /* locked; NULL is fine */
+
+/* ---- task.c ---- */
+hdsoft__task *hdsoft__task_new(hdsoft__task_kind kind);
+hdsoft__task *hdsoft__task_hold(hdsoft__task *task);                                             /* locked */
+void hdsoft__task_release(hdsoft__task *task);                                                   /* locked; NULL is fine */
+/* One step of a command's current task, without the lock: 1 more to do, 2 the same but nothing moved, 0 done, else
+ * -code with text. */
+int hdsoft__task_step(hdsoft__device *device, hdsoft__command *command, char *text, size_t capacity);
+/* Whether a wait-value task's condition holds now; -700 if its memory is gone. */
+int hdsoft__value_holds(hdsoft__device *device, const hdsoft__task *task);
+
+/* ---- executor.c ---- */
+int hdsoft__executor_start(hdsoft__device *device);                                              /* locked */
+void hdsoft__command_free(hdsoft__command *command);                                             /* locked */
+
+/* ---- printing.c ---- */
+void hdsoft__print(void *device, const char *bytes, size_t length); /* an hdsoft_print_function */
+void hdsoft__print_limit(size_t bytes);
+void hdsoft__print_flush(void);     /* what kernels printed so far, to whoever wants it; not locked */
+void hdsoft__print_to(hdsoft_print_function function, void *context);
+
+#endif

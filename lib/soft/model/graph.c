@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include "soft/model/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+hdsoft__graph *hdsoft__graph_create(void)
+{
+    return calloc(1, sizeof(hdsoft__graph));
+}
+
+static void free_node(hdsoft__node *node)
+{
+    hdsoft__handle_remove(node);
+    hdsoft__task_release(node->task);
+    hdsoft__graph_destroy(node->child);
+    free(node->dependencies);
+    free(node->parameters);
+    free(node);
+}
+
+void hdsoft__graph_destroy(hdsoft__graph *graph)
+{
+    if (!graph)
+        return;
+    hdsoft__handle_remove(graph);
+    for (size_t i = 0; i < graph->count; i++)
+        free_node(graph->nodes[i]);
+    free(graph->nodes);
+    free(graph);
+}
+
+static bool reserve(hdsoft__graph *graph)
+{
+    if (graph->count < graph->capacity)
+        return true;
+    size_t capacity = graph->capacity ? 2 * graph->capacity : 16;
+    hdsoft__node **grown = realloc(graph->nodes, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    graph->nodes = grown;
+    graph->capacity = capacity;
+    return true;
+}
+
+hdsoft__node *hdsoft__graph_add(hdsoft__graph *graph, unsigned type, hdsoft__task *task,
+                                hdsoft__node *const *dependencies, size_t count)
+{
+    hdsoft__node *node = reserve(graph) ? calloc(1, sizeof *node) : NULL;
+    if (!node)
+        goto release_task;
+    node->dependencies = malloc(count * sizeof *node->dependencies + 1);
+    if (!node->dependencies || !hdsoft__handle_add(node, HDSOFT__NODE))
+        goto free_node;
+    if (count)
+        memcpy(node->dependencies, dependencies, count * sizeof *node->dependencies);
+    node->dependency_count = count;
+    node->graph = graph;
+    node->type = type;
+    node->task = task;
+    graph->nodes[graph->count++] = node;
+    return node;
+
+free_node:
+    free(node->dependencies);
+    free(node);
+release_task:
+    hdsoft__task_release(task);
+    return NULL;
+}
+
+int hdsoft__graph_undepend(hdsoft__node *node, const hdsoft__node *dependency)
+{
+    for (size_t i = 0; i < node->dependency_count; i++) {
+        if (node->dependencies[i] == dependency) {
+            node->dependency_count--;
+            memmove(node->dependencies + i, node->dependencies + i + 1,
+                    (node->dependency_count - i) * sizeof *node->dependencies);
+            return 0;
+        }
+    }
+    return HDCU_ERROR_INVALID_VALUE;
+}
+
+void hdsoft__graph_remove(hdsoft__node *node)
+{
+    hdsoft__graph *graph = node->graph;
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->count; i++) {
+        if (graph->nodes[i] == node)
+            continue;
+        hdsoft__graph_undepend(graph->nodes[i], node);
+        graph->nodes[kept++] = graph->nodes[i];
+    }
+    graph->count = kept;
+    free_node(node);
+}
+
+int hdsoft__graph_depend(hdsoft__node *node, hdsoft__node *dependency)
+{
+    if (node == dependency || node->graph != dependency->graph)
+        return HDCU_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < node->dependency_count; i++) {
+        if (node->dependencies[i] == dependency)
+            return HDCU_ERROR_INVALID_VALUE;
+    }
+    hdsoft__node **grown = realloc(node->dependencies, (node->dependency_count + 1) * sizeof *grown);
+    if (!grown)
+        return HDCU_ERROR_OUT_OF_MEMORY;
+    node->dependencies = grown;
+    grown[node->dependency_count++] = dependency;
+    return 0;
+}
+
+void hdsoft__node_set_task(hdsoft__node *node, hdsoft__task *task)
+{
+    hdsoft__task_release(node->task);
+    node->task = task;
+    free(node->parameters);
+    node->parameters = NULL;
+}
+
+int hdsoft__graph_clone(const hdsoft__graph *graph, hdsoft__graph **out)
+{
+    hdsoft__graph *copy = hdsoft__graph_create();
+    int status = copy ? 0 : HDCU_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; !status && i < graph->count; i++) {
+        hdsoft__node *node = graph->nodes[i], *twin;
+        node->mark = i;
+        twin = hdsoft__graph_add(copy, node->type, node->task ? hdsoft__task_hold(node->task) : NULL, NULL, 0);
+        status = twin ? 0 : HDCU_ERROR_OUT_OF_MEMORY;
+        if (!status && node->child)
+            status = hdsoft__graph_clone(node->child, &twin->child);
+    }
+    /* A node may depend on one that was made later, so the marks must all be there first. */
+    for (size_t i = 0; !status && i < graph->count; i++) {
+        const hdsoft__node *node = graph->nodes[i];
+        for (size_t d = 0; !status && d < node->dependency_count; d++)
+            status = hdsoft__graph_depend(copy->nodes[i], copy->nodes[node->dependencies[d]->mark]);
+    }
+    if (status)
+        hdsoft__graph_destroy(copy);
+    else
+        *out = copy;
+    return status;
+}
+
+/* ---- executable graphs ---- */
+
+/* The nodes in an order that every dependency allows, as far as there is one. Returns how many. */
+static size_t sort(hdsoft__graph *graph, hdsoft__node **order)
+{
+    size_t done = 0;
+    bool moved = true;
+    for (size_t i = 0; i < graph->count; i++)
+        graph->nodes[i]->mark = SIZE_MAX;
+    while (moved) {
+        moved = false;
+        for (size_t i = 0; i < graph->count; i++) {
+            hdsoft__node *node = graph->nodes[i];
+            bool ready = node->mark == SIZE_MAX;
+            for (size_t d = 0; ready && d < node->dependency_count; d++)
+                ready = node->dependencies[d]->mark != SIZE_MAX;
+            if (!ready)
+                continue;
+            node->mark = done;
+            order[done++] = node;
+            moved = true;
+        }
+    }
+    return done;
+}
+
+static int push_entry(hdsoft__exec *exec, const hdsoft__node *source, hdsoft__task *task)
+{
+    hdsoft__exec_entry *grown = realloc(exec->entries, (exec->count + 1) * sizeof *grown);
+    if (!grown)
+        return HDCU_ERROR_OUT_OF_MEMORY;
+    exec->entries = grown;
+    grown[exec->count++] = (hdsoft__exec_entry){source, task ? hdsoft__task_hold(task) : NULL, true};
+    return 0;
+}
+
+static int push_shape(hdsoft__exec *exec, size_t value)
+{
+    size_t *grown = realloc(exec->shape, (exec->shape_count + 1) * sizeof *grown);
+    if (!grown)
+        return HDCU_ERROR_OUT_OF_MEMORY;
+    exec->shape = grown;
+    grown[exec->shape_count++] = value;
+    return 0;
+}
+
+static int flatten(hdsoft__exec *exec, hdsoft__graph *graph)
+{
+    hdsoft__node **order = malloc(graph->count * sizeof *order + 1);
+    if (!order)
+        return HDCU_ERROR_OUT_OF_MEMORY;
+    int status = sort(graph, order) == graph->count ? 0 : HDCU_ERROR_INVALID_VALUE;
+    for (size_t i = 0; !status && i < graph->count; i++) {
+        const hdsoft__node *node = order[i];
+        status = push_shape(exec, node->type);
+        for (size_t d = 0; !status && d < node->dependency_count; d++)
+            status = push_shape(exec, 1000 + node->dependencies[d]->mark);
+        if (!status)
+            status = push_entry(exec, node, node->task);
+        if (!status && node->child)
+            status = flatten(exec, node->child);
+    }
+    free(order);
+    return status;
+}
+
+static void clear_exec(hdsoft__exec *exec)
+{
+    for (size_t i = 0; i < exec->count; i++)
+        hdsoft__task_release(exec->entries[i].task);
+    free(exec->entries);
+    free(exec->shape);
+}
+
+int hdsoft__exec_create(hdsoft__graph *graph, hdsoft__exec **out)
+{
+    hdsoft__exec *exec = calloc(1, sizeof *exec);
+    if (!exec)
+        return HDCU_ERROR_OUT_OF_MEMORY;
+    int status = flatten(exec, graph);
+    if (!status && !hdsoft__handle_add(exec, HDSOFT__EXEC))
+        status = HDCU_ERROR_OUT_OF_MEMORY;
+    if (status) {
+        clear_exec(exec);
+        free(exec);
+    } else {
+        *out = exec;
+    }
+    return status;
+}
+
+void hdsoft__exec_destroy(hdsoft__exec *exec)
+{
+    hdsoft__handle_remove(exec);
+    clear_exec(exec);
+    free(exec);
+}
+
+hdsoft__exec_entry *hdsoft__exec_find(hdsoft__exec *exec, const hdsoft__node *node)
+{
+    for (size_t i = 0; i < exec->count; i++) {
+        if (exec->entries[i].source == node)
+            return &exec->entries[i];
+    }
+    return NULL;
+}
+
+int hdsoft__exec_update(hdsoft__exec *exec, hdsoft__graph *graph, unsigned *result, hdsoft__node **at)
+{
+    hdsoft__exec fresh = {0};
+    *at = NULL;
+    *result = HDCU_GRAPH_EXEC_UPDATE_ERROR;
+    int status = flatten(&fresh, graph);
+    if (status) {
+        clear_exec(&fresh);
+        return status == HDCU_ERROR_OUT_OF_MEMORY ? status : HDCU_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    }
+    bool same = fresh.count == exec->count && fresh.shape_count == exec->shape_count &&
+                !memcmp(fresh.shape, exec->shape, fresh.shape_count * sizeof *fresh.shape);
+    *result = same ? HDCU_GRAPH_EXEC_UPDATE_SUCCESS : HDCU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    for (size_t i = 0; same && i < exec->count; i++) {
+        /* The nodes by which the exec is addressed stay those that it was made from. */
+        hdsoft__task *old = exec->entries[i].task;
+        exec->entries[i].task = fresh.entries[i].task;
+        fresh.entries[i].task = old;
+    }
+    clear_exec(&fresh);
+    return same ? 0 : HDCU_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+}
+
+int hdsoft__exec_launch(hdsoft__exec *exec, hdsoft__stream *stream)
+{
+    hdsoft__task **tasks = malloc(exec->count * sizeof *tasks + 1);
+    if (!tasks)
+        return HDCU_ERROR_OUT_OF_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < exec->count; i++) {
+        if (exec->entries[i].enabled && exec->entries[i].task)
+            tasks[count++] = hdsoft__task_hold(exec->entries[i].task);
+    }
+    return hdsoft__enqueue_tasks(stream, tasks, count, NULL);
+}
