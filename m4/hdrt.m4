@@ -15,6 +15,8 @@ AC_DEFUN([HDRT_FLAGS], [
     CFLAGS=$hdrt_saved
   done
   AS_IF([test "x$enable_werror" = xyes], [HDRT_CFLAGS="$HDRT_CFLAGS -Werror"])
+  # The soft driver's arithmetic is built once for each level of x86-64 that pays.
+  AM_CONDITIONAL([X86_64_LEVELS], [test "x$host_cpu" = xx86_64])
   AC_SUBST([HDRT_CFLAGS])
 ])
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of instruction forms: what the decoder (lib/soft/ptx) may put into a program. A form has a name made of
+ * opcode, modifiers and type ("add_u32"), the handler that runs it for 32 lanes, and a signature: the operands'
+ * classes, destinations before the colon.
+ *
+ *   h 16-bit register   w 32-bit   q 64-bit   f 32-bit, floating immediate   d 64-bit, floating immediate   p predicate
+ *
+ * Arithmetic handlers exist in several builds of the same source for different x86 levels; hdsoft_forms_tables picks
+ * the best for this processor. Immutable data; any thread.
+ */
+#ifndef HDSOFT_FORMS_H
+#define HDSOFT_FORMS_H
+
+#include "soft/ptx/program.h"
+
+typedef struct hdsoft_form {
+    const char *name; /* NULL ends a table */
+    hdsoft_handler handler;
+    const char *signature;
+} hdsoft_form;
+
+#define HDSOFT_FORM_TABLES 16
+
+/* Fill tables (ended by NULL) with those for this processor; level: -1 the best, else at most 0, 1 (v3) or 2 (v4). */
+void hdsoft_forms_tables(const hdsoft_form *tables[HDSOFT_FORM_TABLES], int level);
+
+/* Special registers, in the order of their numbers; hdsoft_special_find answers -1 for an unknown name. */
+typedef struct hdsoft_special {
+    const char *name;
+    uint8_t bits;
+} hdsoft_special;
+int hdsoft_special_find(const char *name, size_t length);
+const hdsoft_special *hdsoft_special_get(int number);
+
+/* External functions that the engine provides (vprintf, __nv_expf ...); NULL if there is none of that name. */
+const hdsoft_builtin *hdsoft_builtin_find(const char *name);
+/* Whether a declaration has the sizes that the builtin's signature says. */
+bool hdsoft_builtin_fits(const hdsoft_builtin *builtin, const hdsoft_function *function);
+
+/* Rounding modes of the "rounded" form, in option[0]. */
+enum { HDSOFT_ROUND_NEAREST, HDSOFT_ROUND_ZERO, HDSOFT_ROUND_DOWN, HDSOFT_ROUND_UP };
+
+#endif
