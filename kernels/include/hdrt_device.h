@@ -48,11 +48,14 @@
 #define __HDRT_HD static __inline__ __attribute__((host, device, always_inline, nodebug, unused))
 #define __HDRT_CONST __attribute__((device, const, nothrow))
 
-/* Fast mathematics was asked for: float functions with an approximate instruction are that instruction then. */
+/* Fast mathematics was asked for: float functions with an approximate instruction are that instruction then, and tiny
+ * numbers are zero. */
 #if defined(__CLANG_GPU_APPROX_TRANSCENDENTALS__) || defined(__CLANG_CUDA_APPROX_TRANSCENDENTALS__)
 #define __HDRT_FAST 1
+#define __HDRT_APPROX(op) __nvvm_##op##_approx_ftz_f
 #else
 #define __HDRT_FAST 0
+#define __HDRT_APPROX(op) __nvvm_##op##_approx_f
 #endif
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
@@ -520,16 +523,16 @@ __HDRT_FN float __frsqrt_rn(float a) { return (float)__nvvm_rcp_rn_d(__nvvm_sqrt
 /* ---- mathematics with an instruction ----------------------------------------------------------------------------- */
 
 #if __HDRT_FAST
-__HDRT_FN float sqrtf(float a) { return __nvvm_sqrt_approx_f(a); }
+__HDRT_FN float sqrtf(float a) { return __HDRT_APPROX(sqrt)(a); }
 #else
 __HDRT_FN float sqrtf(float a) { return __nvvm_sqrt_rn_f(a); }
 #endif
 __HDRT_FN double sqrt(double a) { return __nvvm_sqrt_rn_d(a); }
 __HDRT_FN float sqrt(float a) { return sqrtf(a); }
-__HDRT_FN float rsqrtf(float a) { return __nvvm_rsqrt_approx_f(a); }
+__HDRT_FN float rsqrtf(float a) { return __HDRT_APPROX(rsqrt)(a); }
 __HDRT_FN double rsqrt(double a) { return __nvvm_rsqrt_approx_d(a); }
 __HDRT_FN float rsqrt(float a) { return rsqrtf(a); }
-__HDRT_FN float exp2f(float a) { return __nvvm_ex2_approx_f(a); }
+__HDRT_FN float exp2f(float a) { return __HDRT_APPROX(ex2)(a); }
 __HDRT_FN float exp2(float a) { return exp2f(a); }
 __HDRT_FN float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 __HDRT_FN double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
@@ -583,18 +586,18 @@ __HDRT_FN double fdim(double a, double b) { return a <= b ? 0.0 : a - b; }
 __HDRT_FN float fdim(float a, float b) { return fdimf(a, b); }
 
 __HDRT_FN float __saturatef(float a) { return __nvvm_saturate_f(a); }
-__HDRT_FN float __fdividef(float a, float b) { return __nvvm_div_approx_f(a, b); }
-__HDRT_FN float fdividef(float a, float b) { return __nvvm_div_approx_f(a, b); }
-__HDRT_FN float __sinf(float a) { return __nvvm_sin_approx_f(a); }
-__HDRT_FN float __cosf(float a) { return __nvvm_cos_approx_f(a); }
-__HDRT_FN float __tanf(float a) { return __nvvm_div_approx_f(__nvvm_sin_approx_f(a), __nvvm_cos_approx_f(a)); }
-__HDRT_FN float __log2f(float a) { return __nvvm_lg2_approx_f(a); }
-__HDRT_FN float __logf(float a) { return __nvvm_lg2_approx_f(a) * 0x1.62e43p-1f; }
-__HDRT_FN float __log10f(float a) { return __nvvm_lg2_approx_f(a) * 0x1.344136p-2f; }
-__HDRT_FN float __exp2f(float a) { return __nvvm_ex2_approx_f(a); }
-__HDRT_FN float __expf(float a) { return __nvvm_ex2_approx_f(a * 0x1.715476p+0f); }
-__HDRT_FN float __exp10f(float a) { return __nvvm_ex2_approx_f(a * 0x1.a934fp+1f); }
-__HDRT_FN float __powf(float a, float b) { return __nvvm_ex2_approx_f(b * __nvvm_lg2_approx_f(a)); }
+__HDRT_FN float __fdividef(float a, float b) { return __HDRT_APPROX(div)(a, b); }
+__HDRT_FN float fdividef(float a, float b) { return __HDRT_APPROX(div)(a, b); }
+__HDRT_FN float __sinf(float a) { return __HDRT_APPROX(sin)(a); }
+__HDRT_FN float __cosf(float a) { return __HDRT_APPROX(cos)(a); }
+__HDRT_FN float __tanf(float a) { return __HDRT_APPROX(div)(__HDRT_APPROX(sin)(a), __HDRT_APPROX(cos)(a)); }
+__HDRT_FN float __log2f(float a) { return __HDRT_APPROX(lg2)(a); }
+__HDRT_FN float __logf(float a) { return __HDRT_APPROX(lg2)(a) * 0x1.62e43p-1f; }
+__HDRT_FN float __log10f(float a) { return __HDRT_APPROX(lg2)(a) * 0x1.344136p-2f; }
+__HDRT_FN float __exp2f(float a) { return __HDRT_APPROX(ex2)(a); }
+__HDRT_FN float __expf(float a) { return __HDRT_APPROX(ex2)(a * 0x1.715476p+0f); }
+__HDRT_FN float __exp10f(float a) { return __HDRT_APPROX(ex2)(a * 0x1.a934fp+1f); }
+__HDRT_FN float __powf(float a, float b) { return __HDRT_APPROX(ex2)(b * __HDRT_APPROX(lg2)(a)); }
 __HDRT_FN void __sincosf(float a, float *sine, float *cosine)
 {
     *sine = __sinf(a);

@@ -33,7 +33,7 @@ void hdrt__cc_kill_child(void)
         kill(-group, SIGKILL);
 }
 
-/* -- in the child, between fork and exec: async-signal-safe calls only ----------------------------------------------- */
+/* -- in the child, between fork and exec: async-signal-safe calls only --------------------------------------------- */
 
 static void limit(int resource, uint64_t value)
 {
@@ -87,7 +87,7 @@ static _Noreturn void become(const hdrt__cc_command *command, int said, int stat
     _exit(127);
 }
 
-/* -- in the worker -------------------------------------------------------------------------------------------------- */
+/* -- in the worker ------------------------------------------------------------------------------------------------- */
 
 /* Read what is there; false at the end. Beyond the bound it is read and dropped, so that the child is not held up. */
 static bool drain(int fd, hdrt__cc_buffer *said)

@@ -22,6 +22,7 @@
 #define SOURCE_PATH "/proc/self/fd/3"
 #define RECORDS_FD "4"
 #define RECORDER_PATH "/proc/self/fd/5"
+#define MACROS_PATH "/proc/self/fd/6"
 
 /* One compile under way. */
 typedef struct clang_job {
@@ -32,7 +33,7 @@ typedef struct clang_job {
     hdrt__cc_files files;
     char *source_folder;
     char arch[16]; /* the target of this attempt */
-    int source, recorder;
+    int source, recorder, macros;
     int output, records; /* of this attempt; -1: none */
     hdrt__cc_outcome outcome;
 } clang_job;
@@ -42,7 +43,7 @@ static int memory_object(const char *name)
     return memfd_create(name, MFD_CLOEXEC);
 }
 
-/* -- one run ---------------------------------------------------------------------------------------------------------- */
+/* -- one run ------------------------------------------------------------------------------------------------------- */
 
 /* The name as a C string literal; only these escapes are allowed there by clang 17 and newer. */
 static void append_literal(hdrt__cc_buffer *out, const char *text)
@@ -71,14 +72,14 @@ static bool write_whole(int fd, const unsigned char *bytes, size_t size)
     return true;
 }
 
-/* The source as clang reads it: exactly the bytes that were asked for, under the name that they have. */
-static int make_source(const hdrt__cc_request *request)
+/* A text with a name for its first line, as clang is to read it. -1: see errno. */
+static int make_text(const char *name, const void *bytes, size_t size)
 {
     hdrt__cc_buffer text = {0};
     hdrt__cc_buffer_text(&text, "#line 1 \"");
-    append_literal(&text, request->name);
+    append_literal(&text, name);
     hdrt__cc_buffer_text(&text, "\"\n");
-    hdrt__cc_buffer_append(&text, request->source, request->source_size);
+    hdrt__cc_buffer_append(&text, bytes, size);
     int fd = text.failed ? -1 : memory_object("hdrt-source");
     if (text.failed)
         errno = ENOMEM;
@@ -126,6 +127,10 @@ static void build_arguments(const clang_job *job, hdrt__cc_arguments *out)
     hdrt__cc_arguments_add(out, "%s", request->prelude);
     hdrt__cc_arguments_add(out, "-include");
     hdrt__cc_arguments_add(out, "%s/hdrt_device.h", request->prelude);
+    if (job->options.macros.size > 0) {
+        hdrt__cc_arguments_add(out, "-include");
+        hdrt__cc_arguments_add(out, MACROS_PATH);
+    }
     if (request->libdevice != NULL) {
         hdrt__cc_arguments_add(out, "-Xclang");
         hdrt__cc_arguments_add(out, "-mlink-builtin-bitcode");
@@ -160,6 +165,7 @@ static bool attempt(clang_job *job)
         "LD_PRELOAD=" RECORDER_PATH, /* by descriptor, because a path with a space or colon would be two */
         HDRT__CC_ENV_RECORD_FD "=" RECORDS_FD,
         HDRT__CC_ENV_RECORD_SOURCE "=" SOURCE_PATH,
+        HDRT__CC_ENV_RECORD_MACROS "=" MACROS_PATH,
         NULL,
     };
     hdrt__cc_arguments arguments = {0};
@@ -180,7 +186,7 @@ static bool attempt(clang_job *job)
         hdrt__cc_files_look_at_folder(&job->files, job->options.folders.items[i]);
     hdrt__cc_command command = {
         .argv = (const char *const *)arguments.items, .environment = environment, .directory = job->request->directory,
-        .output = job->output, .fds = {job->source, job->records, job->recorder},
+        .output = job->output, .fds = {job->source, job->records, job->recorder, job->macros},
         .memory_limit = job->request->memory_limit, .file_limit = OUTPUT_LIMIT,
         .deadline_ns = job->request->deadline_ns,
     };
@@ -191,7 +197,7 @@ free_arguments:
     return job->reply->status == HDRT_CC_STATUS_OK;
 }
 
-/* -- the target ------------------------------------------------------------------------------------------------------- */
+/* -- the target ---------------------------------------------------------------------------------------------------- */
 
 static bool said(const clang_job *job, const char *words)
 {
@@ -256,7 +262,7 @@ static bool run_for_target(clang_job *job)
     return true;
 }
 
-/* -- what came of it -------------------------------------------------------------------------------------------------- */
+/* -- what came of it ----------------------------------------------------------------------------------------------- */
 
 static bool ran_out_of_memory(const clang_job *job)
 {
@@ -423,33 +429,54 @@ static void finish(clang_job *job, bool records_whole)
     hdrt__cc_files_report(&job->files, job->reply);
 }
 
+/* What the compile needs beside its options. false: the reply says what was not to be had. */
+static bool prepare(clang_job *job)
+{
+    const hdrt__cc_request *request = job->request;
+    job->source_folder = hdrt__cc_source_directory(request);
+    if (job->source_folder == NULL || !hdrt__cc_clang_state_begin(job->state, request->compiler_path)) {
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_MEMORY, "out of memory while preparing the compile");
+        return false;
+    }
+    job->recorder = open(request->recorder, O_RDONLY | O_CLOEXEC);
+    if (job->recorder < 0) {
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_IO, "cannot open the file recorder '%s': %s", request->recorder,
+                            strerror(errno));
+        return false;
+    }
+    job->source = make_text(request->name, request->source, request->source_size);
+    if (job->options.macros.size > 0)
+        job->macros = make_text("<command line>", job->options.macros.bytes, job->options.macros.size);
+    if (job->source < 0 || (job->options.macros.size > 0 && job->macros < 0)) {
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_IO, "no memory object for the source: %s", strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static void end(clang_job *job)
+{
+    end_attempt(job);
+    const int fds[] = {job->source, job->recorder, job->macros};
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    free(job->source_folder);
+    hdrt__cc_clang_options_free(&job->options);
+    hdrt__cc_files_end(&job->files);
+}
+
 void hdrt__cc_compile_clang(hdrt__cc_clang_state *state, const hdrt__cc_request *request, hdrt__cc_reply *reply)
 {
-    clang_job job = {.state = state, .request = request, .reply = reply, .source = -1, .recorder = -1, .output = -1,
-                     .records = -1};
+    clang_job job = {.state = state, .request = request, .reply = reply, .source = -1, .recorder = -1, .macros = -1,
+                     .output = -1, .records = -1};
     if (request->kind == HDRT_CC_CUBIN) {
         hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_UNSUPPORTED, "clang makes PTX only, no cubin: that takes NVRTC");
         return;
     }
     hdrt__cc_files_begin(&job.files, request);
-    if (!hdrt__cc_clang_translate(request, &job.options, reply))
-        goto free_options;
-    job.source_folder = hdrt__cc_source_directory(request);
-    if (job.source_folder == NULL || !hdrt__cc_clang_state_begin(state, request->compiler_path)) {
-        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_MEMORY, "out of memory while preparing the compile");
-        goto free_folder;
-    }
-    job.recorder = open(request->recorder, O_RDONLY | O_CLOEXEC);
-    if (job.recorder < 0) {
-        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_IO, "cannot open the file recorder '%s': %s", request->recorder,
-                            strerror(errno));
-        goto free_folder;
-    }
-    job.source = make_source(request);
-    if (job.source < 0) {
-        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_IO, "no memory object for the source: %s", strerror(errno));
-        goto close_recorder;
-    }
+    if (!hdrt__cc_clang_translate(request, &job.options, reply) || !prepare(&job))
+        goto end_job;
     if (run_for_target(&job)) {
         bool records_whole = hdrt__cc_files_read_records(&job.files, job.records);
         bool well = judge(&job);
@@ -460,14 +487,7 @@ void hdrt__cc_compile_clang(hdrt__cc_clang_state *state, const hdrt__cc_request 
     }
     if (state->version[0] != '\0')
         hdrt__cc_reply_text(reply, HDRT_CC_COMPILER_VERSION, "%s", state->version);
-    end_attempt(&job);
-    close(job.source);
 
-close_recorder:
-    close(job.recorder);
-free_folder:
-    free(job.source_folder);
-free_options:
-    hdrt__cc_clang_options_free(&job.options);
-    hdrt__cc_files_end(&job.files);
+end_job:
+    end(&job);
 }

@@ -200,6 +200,18 @@ static bool set_max_registers(hdrt__cc_clang_options *out, const char *value)
     return true;
 }
 
+/* "NAME", "NAME=value", "NAME(x)=value"; as with compilers, a value ends with its line. */
+static bool define(hdrt__cc_buffer *macros, const char *value)
+{
+    size_t name = strcspn(value, "=\r\n"), whole = strcspn(value, "\r\n");
+    if (name == whole)
+        hdrt__cc_buffer_format(macros, "#define %.*s 1\n", (int)name, value);
+    else
+        hdrt__cc_buffer_format(macros, "#define %.*s %.*s\n", (int)name, value, (int)(whole - name - 1),
+                               value + name + 1);
+    return name > 0;
+}
+
 /* false: the value is none of this option's. */
 static bool translate(hdrt__cc_clang_options *out, enum meaning meaning, const char *value)
 {
@@ -211,8 +223,10 @@ static bool translate(hdrt__cc_clang_options *out, enum meaning meaning, const c
         hdrt__cc_arguments_add(arguments, "%s", value);
         hdrt__cc_arguments_add(&out->folders, "%s", value);
         return value[0] != '\0';
-    case DEFINE: hdrt__cc_arguments_add(arguments, "-D%s", value); return value[0] != '\0';
-    case UNDEFINE: hdrt__cc_arguments_add(arguments, "-U%s", value); return value[0] != '\0';
+    case DEFINE: return define(&out->macros, value);
+    case UNDEFINE:
+        hdrt__cc_buffer_format(&out->macros, "#undef %.*s\n", (int)strcspn(value, "\r\n"), value);
+        return value[0] != '\0';
     case PRE_INCLUDE:
         hdrt__cc_arguments_add(arguments, "-include");
         hdrt__cc_arguments_add(arguments, "%s", value);
@@ -264,7 +278,7 @@ bool hdrt__cc_clang_translate(const hdrt__cc_request *request, hdrt__cc_clang_op
             return false;
         }
     }
-    if (out->arguments.failed || out->folders.failed) {
+    if (out->arguments.failed || out->folders.failed || out->macros.failed) {
         hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_MEMORY, "out of memory while translating the options");
         return false;
     }
@@ -275,4 +289,5 @@ void hdrt__cc_clang_options_free(hdrt__cc_clang_options *translated)
 {
     hdrt__cc_arguments_free(&translated->arguments);
     hdrt__cc_arguments_free(&translated->folders);
+    hdrt__cc_buffer_free(&translated->macros);
 }

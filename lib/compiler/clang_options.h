@@ -25,6 +25,8 @@ void hdrt__cc_arguments_free(hdrt__cc_arguments *arguments);
 
 typedef struct hdrt__cc_clang_options {
     hdrt__cc_arguments arguments; /* for clang */
+    hdrt__cc_buffer macros;       /* of -D and -U, as directives: they come after the prelude, whose names they would
+                                     otherwise replace (-DT=float) */
     hdrt__cc_arguments folders;   /* of -I, as given: one that is not there is a dependency too */
     uint32_t max_registers;       /* --maxrregcount, to be written into the PTX; 0: none */
     bool debug;                   /* -G: no optimisation */

@@ -77,7 +77,7 @@ static void give(hdrt__cc_diagnostic diagnostic, span text, hdrt__cc_diagnostic_
     sink(&diagnostic, context);
 }
 
-/* -- clang: "file:line:column: error: text", "clang-19: error: text", "fatal error: text" --------------------------- */
+/* -- clang: "file:line:column: error: text", "clang-19: error: text", "fatal error: text" -------------------------- */
 
 static const severity_word clang_words[] = {
     {"fatal error: ", ERROR}, {"error: ", ERROR}, {"warning: ", WARNING}, {"note: ", NOTE}, {"remark: ", NOTE},
@@ -176,7 +176,7 @@ size_t hdrt__cc_parse_clang(const char *log, size_t size, const char *name, hdrt
     return count;
 }
 
-/* -- NVRTC: "file(line): error #20-D: text", an excerpt, a caret; "nvrtc: error: text"; lines of ptxas -------------- */
+/* -- NVRTC: "file(line): error #20-D: text", an excerpt, a caret; "nvrtc: error: text"; lines of ptxas ------------- */
 
 static const severity_word nvrtc_words[] = {
     {"catastrophic error", ERROR}, {"internal error", ERROR}, {"command-line error", ERROR}, {"fatal error", ERROR},

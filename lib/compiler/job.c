@@ -17,7 +17,7 @@ int64_t hdrt__cc_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* -- the request ------------------------------------------------------------------------------------------------- */
+/* -- the request --------------------------------------------------------------------------------------------------- */
 
 static bool take_u32(const hdrt__cc_field *field, uint32_t *out)
 {
@@ -176,7 +176,7 @@ void hdrt__cc_request_free(hdrt__cc_request *request)
     *request = (hdrt__cc_request){0};
 }
 
-/* -- the reply --------------------------------------------------------------------------------------------------- */
+/* -- the reply ----------------------------------------------------------------------------------------------------- */
 
 void hdrt__cc_reply_fail(hdrt__cc_reply *reply, enum hdrt_cc_status status, const char *format, ...)
 {
@@ -275,15 +275,37 @@ void hdrt__cc_reply_free(hdrt__cc_reply *reply)
     *reply = (hdrt__cc_reply){0};
 }
 
-/* -- what both back ends ask about a source ----------------------------------------------------------------------- */
+/* -- what both back ends ask about a source ------------------------------------------------------------------------ */
+
+/* Take out "." and empty components; ".." stays, because of what links make of it. */
+static void drop_empty_components(char *path)
+{
+    char *to = path;
+    for (const char *at = path; *at != '\0';) {
+        const char *name = at + strspn(at, "/");
+        size_t length = strcspn(name, "/");
+        at = name + length;
+        if (length == 0 || (length == 1 && *name == '.'))
+            continue;
+        *to++ = '/';
+        memmove(to, name, length);
+        to += length;
+    }
+    if (to == path)
+        *to++ = '/';
+    *to = '\0';
+}
 
 char *hdrt__cc_absolute(const hdrt__cc_request *request, const char *path)
 {
-    if (path[0] == '/')
-        return strdup(path);
     char *absolute = NULL;
-    const char *separator = strcmp(request->directory, "/") == 0 ? "" : "/";
-    return asprintf(&absolute, "%s%s%s", request->directory, separator, path) < 0 ? NULL : absolute;
+    if (path[0] == '/')
+        absolute = strdup(path);
+    else if (asprintf(&absolute, "%s/%s", request->directory, path) < 0)
+        absolute = NULL;
+    if (absolute != NULL)
+        drop_empty_components(absolute);
+    return absolute;
 }
 
 char *hdrt__cc_source_directory(const hdrt__cc_request *request)

@@ -20,8 +20,8 @@ typedef struct hdrt__cc_request {
     uint32_t time_limit_ms;
     int64_t deadline_ns;        /* of the monotonic clock; INT64_MAX: none */
     uint64_t memory_limit;      /* 0: none */
-    const char *compiler_path, *name, *directory, *arch; /* always there */
-    const char *builtins_path, *prelude, *recorder, *random_seed, *libdevice; /* NULL: absent; clang has the middle two */
+    const char *compiler_path, *name, *directory, *arch; /* always there; for clang prelude and recorder too */
+    const char *builtins_path, *prelude, *recorder, *random_seed, *libdevice; /* NULL: absent */
     const char *source;         /* NUL-terminated behind source_size; has no NUL */
     size_t source_size;
     const char **options;
@@ -67,7 +67,10 @@ int64_t hdrt__cc_now_ns(void);
 
 /* Where quoted includes start: the folder of the program name, made absolute. malloc'ed, NULL without memory. */
 char *hdrt__cc_source_directory(const hdrt__cc_request *request);
-/* `path` as seen from the request's folder: itself if absolute. malloc'ed, NULL without memory. */
+/*
+ * `path` as seen from the request's folder: itself if absolute; in either case without `.` and empty components.
+ * malloc'ed, NULL without memory.
+ */
 char *hdrt__cc_absolute(const hdrt__cc_request *request, const char *path);
 /* Whether the source or an option can include anything, seen as text. */
 bool hdrt__cc_includes_anything(const hdrt__cc_request *request);

@@ -38,7 +38,7 @@ typedef struct worker {
     hdrt__cc_nvrtc_state *nvrtc;
 } worker;
 
-/* -- getting out of sight ---------------------------------------------------------------------------------------- */
+/* -- getting out of sight ------------------------------------------------------------------------------------------ */
 
 /* The dispositions and the mask of whoever started us mean nothing here. */
 static void reset_signals(void)
@@ -234,7 +234,7 @@ free_buffers:
     return more;
 }
 
-/* -- the command line ----------------------------------------------------------------------------------------------- */
+/* -- the command line ---------------------------------------------------------------------------------------------- */
 
 static void print_help(FILE *stream)
 {

@@ -298,7 +298,7 @@ static bool run(nvrtc_job *job, hdrt__nvrtc_result *result)
     }
 }
 
-/* -- what came of it ------------------------------------------------------------------------------------------------ */
+/* -- what came of it ----------------------------------------------------------------------------------------------- */
 
 static void fail_by_result(nvrtc_job *job, hdrt__nvrtc_result result, const hdrt__cc_errors *errors)
 {
@@ -316,7 +316,8 @@ static void fail_by_result(nvrtc_job *job, hdrt__nvrtc_result result, const hdrt
         hdrt__cc_report_first_error(job->reply, HDRT_CC_STATUS_OPTION, errors, words);
     else if (result == HDRT__NVRTC_BUILTIN_OPERATION_FAILURE)
         hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_NO_COMPILER,
-                            "'%s' cannot use its builtins (%s): libnvrtc-builtins of the same version belongs beside it",
+                            "'%s' cannot use its builtins (%s): libnvrtc-builtins of the same version belongs "
+                            "beside it",
                             request->compiler_path,
                             request->builtins_path != NULL ? request->builtins_path : "not found");
     else

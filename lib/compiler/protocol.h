@@ -14,9 +14,9 @@
  * Cancelling is closing the socket: the worker and whatever it runs end at once, in the middle of a compile too. A
  * time limit is kept by the worker, which answers HDRT_CC_STATUS_LIMIT; NVRTC cannot be interrupted, so there it ends
  * itself after that answer. The client waits for the limit and HDRT_CC_GRACE_MS more, then closes the socket. End of
- * file instead of a reply: the worker was killed or crashed. It also ends after HDRT_CC_IDLE_MS without a request, after
- * an NVRTC compile that hit a limit, and when the libnvrtc that it has loaded was replaced on disk, so that a request
- * to a worker used before may meet a closed socket: start another one then.
+ * file instead of a reply: the worker was killed or crashed. It also ends after HDRT_CC_IDLE_MS without a request,
+ * after an NVRTC compile that hit a limit, and when the libnvrtc that it has loaded was replaced on disk, so that a
+ * request to a worker used before may meet a closed socket: start another one then.
  */
 #ifndef HDRT_COMPILER_PROTOCOL_H
 #define HDRT_COMPILER_PROTOCOL_H

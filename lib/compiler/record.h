@@ -41,8 +41,12 @@ enum hdrt__cc_watch hdrt__cc_watch(const char *path, bool opening);
 /* Told after a watched call; `path` is absolute, or relative to the current folder. Keeps errno. */
 void hdrt__cc_record(const hdrt__cc_record_head *head, const char *path);
 
-/* Environment of the recorder: descriptor to write to, and the source's path, whose opening begins the recording. */
+/*
+ * Environment of the recorder: descriptor to write to; the source's path, whose opening begins the recording; and the
+ * path of the macros of the command line.
+ */
 #define HDRT__CC_ENV_RECORD_FD "HDRT_RECORD_FD"
 #define HDRT__CC_ENV_RECORD_SOURCE "HDRT_RECORD_SOURCE"
+#define HDRT__CC_ENV_RECORD_MACROS "HDRT_RECORD_MACROS"
 
 #endif

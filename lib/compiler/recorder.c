@@ -15,14 +15,15 @@
 
 /* Set once, before main, and only read then; `started` when the source is opened. */
 static int record_fd = -1;
-static const char *source_path;
+static const char *source_path, *macros_path;
 static atomic_bool started;
 
 __attribute__((constructor)) static void recorder_begin(void)
 {
     const char *number = getenv(HDRT__CC_ENV_RECORD_FD);
     source_path = getenv(HDRT__CC_ENV_RECORD_SOURCE);
-    if (number == NULL || source_path == NULL)
+    macros_path = getenv(HDRT__CC_ENV_RECORD_MACROS);
+    if (number == NULL || source_path == NULL || macros_path == NULL)
         return;
     record_fd = atoi(number);
     hdrt__cc_record_head hello = {.kind = HDRT__CC_RECORD_HELLO};
@@ -35,7 +36,7 @@ __attribute__((constructor)) static void recorder_begin(void)
  */
 enum hdrt__cc_watch hdrt__cc_watch(const char *path, bool opening)
 {
-    if (record_fd < 0 || source_path == NULL || path == NULL)
+    if (record_fd < 0 || path == NULL || strcmp(path, macros_path) == 0)
         return HDRT__CC_PASS;
     if (strcmp(path, source_path) == 0) {
         if (opening)

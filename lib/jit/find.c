@@ -43,6 +43,15 @@ static void note(struct search *search, const char *rule, const char *what)
                         what ? what : "");
 }
 
+/* A path; without memory the search has failed as a whole, and must not say that nothing is there. */
+static char *join(struct search *search, const char *folder, const char *name)
+{
+    char *path = hdrt__path_join(folder, name);
+    if (!path)
+        search->tried.failed = true;
+    return path;
+}
+
 static bool is_file(const char *path)
 {
     struct stat status;
@@ -75,7 +84,7 @@ static void take(struct search *search, char *path, const char *rule)
 static bool try_folder(struct search *search, const char *folder, const char *rule)
 {
     for (size_t i = 0; i < COUNT(nvrtc_names); i++) {
-        char *path = hdrt__path_join(folder, nvrtc_names[i]);
+        char *path = join(search, folder, nvrtc_names[i]);
         if (path && is_file(path)) {
             take(search, path, rule);
             return true;
@@ -90,7 +99,7 @@ static bool try_toolkit(struct search *search, const char *root, const char *rul
 {
     bool found = false;
     for (size_t i = 0; i < COUNT(toolkit_folders) && !found; i++) {
-        char *folder = hdrt__path_join(root, toolkit_folders[i]);
+        char *folder = join(search, root, toolkit_folders[i]);
         found = folder && try_folder(search, folder, rule);
         free(folder);
     }
@@ -254,12 +263,12 @@ static bool runnable(const char *path)
 }
 
 /* A program by name in the colon-separated folders; relative ones are left out. */
-static char *find_program(const char *folders, const char *name)
+static char *find_program(struct search *search, const char *folders, const char *name)
 {
     while (folders && *folders) {
         size_t size = strcspn(folders, ":");
         char *folder = *folders == '/' ? strndup(folders, size) : NULL;
-        char *path = folder ? hdrt__path_join(folder, name) : NULL;
+        char *path = folder ? join(search, folder, name) : NULL;
         free(folder);
         if (path && runnable(path))
             return path;
@@ -278,7 +287,7 @@ static void search_clang(struct search *search, const char *option)
         folders = "/usr/local/bin:/usr/bin:/bin";
     char *path = NULL;
     if (named) {
-        path = strchr(named, '/') ? (runnable(named) ? strdup(named) : NULL) : find_program(folders, named);
+        path = strchr(named, '/') ? (runnable(named) ? strdup(named) : NULL) : find_program(search, folders, named);
         if (path)
             take(search, path, rule);
         else
@@ -288,10 +297,10 @@ static void search_clang(struct search *search, const char *option)
     for (unsigned version = CLANG_NEWEST; version >= CLANG_OLDEST && !path; version--) {
         char name[16];
         snprintf(name, sizeof(name), "clang-%u", version);
-        path = find_program(folders, name);
+        path = find_program(search, folders, name);
     }
     if (!path)
-        path = find_program(folders, "clang");
+        path = find_program(search, folders, "clang");
     if (path)
         take(search, path, "PATH");
     else

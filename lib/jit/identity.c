@@ -96,8 +96,8 @@ static hdrt_status add_prelude_file(hdrt__identity *identity, hdrt__hasher *hash
     size_t size;
     unsigned char *bytes = path ? hdrt__file_read(path, PRELUDE_FILE_LIMIT, &size, &stamp) : NULL;
     hdrt_status status = HDRT_OK;
-    if (!path) {
-        status = hdrt__fail_memory(strlen(folder), "the prelude's path");
+    if (!path || (!bytes && errno == ENOMEM)) {
+        status = hdrt__fail_memory(strlen(folder), "the device prelude");
     } else if (!bytes) {
         status = hdrt__fail(HDRT_ERROR_COMPANION, "cannot read the device prelude '%s': %s", path, strerrordesc_np(errno));
     } else {

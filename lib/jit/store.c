@@ -79,14 +79,15 @@ static int open_folder(int parent, const char *name, bool make, const char **why
         }
         folder = openat(parent, name, flags);
     }
+    struct stat status;
     if (folder < 0) {
-        if (errno == ELOOP || (errno == ENOTDIR && make))
-            *why = "is a symbolic link or no folder";
-        else if (errno != ENOENT || make)
-            *why = strerrordesc_np(errno);
+        int error = errno;
+        if ((error == ELOOP || error == ENOTDIR) && fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+            *why = S_ISLNK(status.st_mode) ? "is a symbolic link (name the folder itself)" : "is no folder";
+        else if (error != ENOENT || make)
+            *why = strerrordesc_np(error);
         return -1;
     }
-    struct stat status;
     *why = fstat(folder, &status) == 0 ? not_ours(&status) : strerrordesc_np(errno);
     if (*why) {
         close(folder);
@@ -170,10 +171,11 @@ static void entry_name(const hdrt__digest *digest, hdrt__entry_kind kind, char h
     snprintf(name, 2 * HDRT__DIGEST_SIZE + 3, "%s.%c", hex + 2, kind == HDRT__ENTRY_MANIFEST ? 'm' : 'i');
 }
 
+/* No name at all is as good as one: another writer replaced the entry since it was opened. */
 static bool entry_is_ours(const struct stat *status)
 {
     return S_ISREG(status->st_mode) && status->st_uid == geteuid() && !(status->st_mode & (S_IWGRP | S_IWOTH)) &&
-           status->st_nlink == 1 && status->st_size > 0 && (uint64_t)status->st_size <= HDRT__ENTRY_LIMIT;
+           status->st_nlink <= 1 && status->st_size > 0 && (uint64_t)status->st_size <= HDRT__ENTRY_LIMIT;
 }
 
 static bool read_whole(int file, unsigned char *bytes, size_t size)

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT */
+/* The compile worker without a compiler: its manners, its limits and what it makes of compilers that misbehave. */
+#include <check.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "worker_client.h"
+
+static char *folder;
+
+static void set_up(void)
+{
+    folder = folder_make();
+}
+
+static void tear_down(void)
+{
+    folder_remove(folder);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void nap(int milliseconds)
+{
+    struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    nanosleep(&time, NULL);
+}
+
+/* The number that a script wrote into a file of the folder, as soon as it is there. */
+static pid_t read_pid(const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (int i = 0; i < 1000; i++) {
+        int pid = 0;
+        FILE *file = fopen(path, "re");
+        bool known = file != NULL && fscanf(file, "%d", &pid) == 1;
+        if (file != NULL)
+            fclose(file);
+        if (known)
+            return pid;
+        nap(10);
+    }
+    ck_abort_msg("no number in '%s'", path);
+    return 0;
+}
+
+static bool dies(pid_t pid)
+{
+    for (int i = 0; i < 500; i++) {
+        if (!process_lives(pid))
+            return true;
+        nap(10);
+    }
+    return false;
+}
+
+/* -- stand-in compilers -------------------------------------------------------------------------------------------- */
+
+typedef struct stand_in {
+    const char *script;
+    uint32_t status;
+    const char *message; /* in it */
+} stand_in;
+
+static const stand_in stand_ins[] = {
+    {"echo '.version 7.5'", HDRT_CC_STATUS_OK, NULL},
+    {"exit 0", HDRT_CC_STATUS_CRASHED, "ended well but wrote no code"},
+    {"kill -SEGV $$", HDRT_CC_STATUS_CRASHED, "signal 11"},
+    {"kill -ABRT $$", HDRT_CC_STATUS_CRASHED, "signal 6"},
+    {"kill -KILL $$", HDRT_CC_STATUS_CRASHED, "signal 9 (Killed), as the kernel does when memory runs out"},
+    {"echo 'LLVM ERROR: out of memory' >&2; kill -ABRT $$", HDRT_CC_STATUS_LIMIT, "ran out of memory"},
+    {"echo 'LLVM ERROR: out of memory' >&2; exit 134", HDRT_CC_STATUS_LIMIT, "ran out of memory"},
+    {"exit 139", HDRT_CC_STATUS_CRASHED, "signal 11"},
+    {"echo 'fatal error: error in backend: too odd' >&2; echo 'Stack dump:' >&2; exit 70", HDRT_CC_STATUS_CRASHED,
+     "failed inside (status 70): error in backend: too odd"},
+    {"echo 'boo' >&2; exit 3", HDRT_CC_STATUS_CRASHED, "ended with status 3: boo"},
+    {"exit 3", HDRT_CC_STATUS_CRASHED, "ended with status 3 and said nothing"},
+    {"echo 'k.cu:3:4: error: odd' >&2; exit 1", HDRT_CC_STATUS_COMPILE, "k.cu:3:4: odd"},
+    {"echo 'k.cu:3: error: odd' >&2; exit 1", HDRT_CC_STATUS_COMPILE, "k.cu:3: odd"},
+    {"echo 'error: so many' >&2; exit 1", HDRT_CC_STATUS_COMPILE, "so many"},
+    {"echo \"clang: error: unknown argument: '-x'\" >&2; exit 1", HDRT_CC_STATUS_OPTION, "unknown argument: '-x'"},
+    {"echo 'x: error while loading shared libraries: y' >&2; exit 127", HDRT_CC_STATUS_NO_COMPILER, "cannot run: x:"},
+    {"echo 'clang: error: unsupported CUDA gpu architecture: sm_80' >&2; exit 1", HDRT_CC_STATUS_OPTION,
+     "does not know the target sm_80; it knows sm_80, none of them below it"},
+};
+
+START_TEST(stand_in_compilers)
+{
+    const stand_in *test = &stand_ins[_i];
+    char *script = folder_script(folder, "a compiler's \"name\"", test->script);
+    worker_process worker = worker_start();
+    worker_ask ask = worker_ask_clang(script, "");
+    worker_reply reply = worker_compile(&worker, &ask);
+    ck_assert_msg(reply.arrived && reply.status == test->status, "%s", worker_print(&reply));
+    if (test->message != NULL)
+        ck_assert_msg(worker_says(&reply, HDRT_CC_MESSAGE, test->message), "%s", worker_print(&reply));
+    if (test->status == HDRT_CC_STATUS_OK) { /* a shell is no clang: what it read was not recorded from its source on */
+        ck_assert(worker_says(&reply, HDRT_CC_CODE_PTX, ".version 7.5\n"));
+        ck_assert_uint_ge(worker_count(&reply, HDRT_CC_NO_STORE), 1);
+    }
+    worker_reply_free(&reply);
+    reply = worker_compile(&worker, &ask); /* it is there for the next one */
+    ck_assert_uint_eq(reply.status, test->status);
+    worker_reply_free(&reply);
+    ck_assert_int_eq(worker_stop(&worker), 0);
+    free(script);
+}
+END_TEST
+
+START_TEST(no_compiler_there)
+{
+    worker_process worker = worker_start();
+    char *file = folder_write(folder, "file", "no program");
+    const char *const paths[] = {"/nonexistent/clang", folder, file};
+    for (int i = 0; i < 3; i++) {
+        worker_ask ask = worker_ask_clang(paths[i], "");
+        worker_reply reply = worker_compile(&worker, &ask);
+        ck_assert_msg(reply.status == HDRT_CC_STATUS_NO_COMPILER, "%s", worker_print(&reply));
+        ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, paths[i]));
+        worker_reply_free(&reply);
+    }
+    worker_ask ask = worker_ask_clang("/bin/true", "");
+    ask.directory = "/nonexistent/folder";
+    worker_reply reply = worker_compile(&worker, &ask);
+    ck_assert_msg(reply.status == HDRT_CC_STATUS_IO, "%s", worker_print(&reply));
+    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, "/nonexistent/folder"));
+    worker_reply_free(&reply);
+    ask.kind = HDRT_CC_CUBIN;
+    reply = worker_compile(&worker, &ask);
+    ck_assert_uint_eq(reply.status, HDRT_CC_STATUS_UNSUPPORTED);
+    worker_reply_free(&reply);
+    worker_stop(&worker);
+    free(file);
+}
+END_TEST
+
+START_TEST(time_limit)
+{
+    char *script = folder_script(folder, "slow", "sleep 60 & echo $! > inner; echo $$ > outer; wait");
+    worker_process worker = worker_start();
+    worker_ask ask = worker_ask_clang(script, "");
+    ask.directory = folder;
+    ask.time_limit_ms = 400;
+    double begin = seconds();
+    worker_reply reply = worker_compile(&worker, &ask);
+    double taken = seconds() - begin;
+    ck_assert_msg(reply.status == HDRT_CC_STATUS_LIMIT, "%s", worker_print(&reply));
+    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, "did not finish within 400 ms"));
+    ck_assert_msg(taken >= 0.4 && taken < 0.4 + HDRT_CC_GRACE_MS / 1000.0, "%g s", taken);
+    ck_assert(dies(read_pid("outer")));
+    ck_assert(dies(read_pid("inner"))); /* what it had started goes with it */
+    worker_reply_free(&reply);
+    worker_stop(&worker);
+    free(script);
+}
+END_TEST
+
+START_TEST(compiler_that_floods_its_errors)
+{
+    char *script = folder_script(folder, "loud", "head -c 20000000 /dev/zero | tr '\\0' 'x' >&2; exit 1");
+    worker_process worker = worker_start();
+    worker_ask ask = worker_ask_clang(script, "");
+    worker_reply reply = worker_compile(&worker, &ask);
+    size_t size = 0;
+    char *log = worker_text(&reply, HDRT_CC_LOG, 0, &size);
+    ck_assert_uint_eq(size, 4u << 20);
+    free(log);
+    worker_reply_free(&reply);
+    worker_stop(&worker);
+    free(script);
+}
+END_TEST
+
+/* The compiler itself is gone, only something that it left behind still holds its standard error. */
+START_TEST(compiler_that_leaves_a_child)
+{
+    char *script = folder_script(folder, "parent", "sleep 60 & echo $! > left; echo .version; exit 0");
+    worker_process worker = worker_start();
+    worker_ask ask = worker_ask_clang(script, "");
+    ask.directory = folder;
+    double begin = seconds();
+    worker_reply reply = worker_compile(&worker, &ask);
+    ck_assert_msg(reply.status == HDRT_CC_STATUS_OK, "%s", worker_print(&reply));
+    ck_assert(seconds() - begin < 20);
+    ck_assert(dies(read_pid("left")));
+    worker_reply_free(&reply);
+    worker_stop(&worker);
+    free(script);
+}
+END_TEST
+
+START_TEST(memory_limit)
+{
+#ifndef HDRT_SANITIZED
+    char *script = folder_script(folder, "hungry", "exec tail /dev/zero"); /* it looks for the end of a line */
+    worker_process worker = worker_start();
+    worker_ask ask = worker_ask_clang(script, "");
+    ask.memory_limit = 64u << 20;
+    worker_reply reply = worker_compile(&worker, &ask);
+    ck_assert_msg(reply.status == HDRT_CC_STATUS_LIMIT, "%s", worker_print(&reply));
+    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, "within its limit of 64 MiB"));
+    worker_reply_free(&reply);
+    worker_stop(&worker);
+    free(script);
+#endif
+}
+END_TEST
+
+START_TEST(endless_output)
+{
+    char *script = folder_script(folder, "endless", "ulimit -f 1024; exec cat /dev/zero");
+    worker_process worker = worker_start();
+    worker_ask ask = worker_ask_clang(script, "");
+    worker_reply reply = worker_compile(&worker, &ask);
+    ck_assert_msg(reply.status == HDRT_CC_STATUS_LIMIT, "%s", worker_print(&reply));
+    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, "wrote more than"));
+    worker_reply_free(&reply);
+    worker_stop(&worker);
+    free(script);
+}
+END_TEST
+
+/* -- manners ------------------------------------------------------------------------------------------------------- */
+
+/* What the compiler finds around it: its own descriptors and a scrubbed environment, whatever the application had. */
+START_TEST(surroundings_of_the_compiler)
+{
+    setenv("NVRTC_APPEND_FLAGS", "-G", 1);
+    setenv("CPATH", "/tmp", 1);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGCHLD, SIG_IGN);
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    int leak = open("/dev/null", O_RDONLY);
+    ck_assert_int_ge(leak, 0);
+    char *script = folder_script(folder, "nosy",
+                                 "(env | sort; echo; cd /proc/self/fd && echo *; pwd; umask;"
+                                 " grep -E '^Sig(Blk|Ign)' /proc/$$/status; ulimit -c) >&2;"
+                                 "echo $PPID > parent; exit 1");
+    worker_process worker = worker_start();
+    sigemptyset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    signal(SIGCHLD, SIG_DFL);
+    worker_ask ask = worker_ask_clang(script, "");
+    ask.directory = folder;
+    worker_reply reply = worker_compile(&worker, &ask);
+    char *log = worker_text(&reply, HDRT_CC_LOG, 0, NULL);
+    ck_assert_ptr_nonnull(log);
+    ck_assert_msg(strstr(log, "NVRTC_APPEND_FLAGS") == NULL && strstr(log, "CPATH") == NULL &&
+                      strstr(log, "HOME") == NULL,
+                  "%s", log);
+    ck_assert_msg(strstr(log, "LC_ALL=C\n") != NULL, "%s", log);
+    ck_assert_msg(strstr(log, "\n0 1 2 3 4 5") != NULL && strstr(log, " 8 ") == NULL, "%s", log);
+    ck_assert_msg(strstr(log, "\n0077\n") != NULL, "%s", log);
+    ck_assert_msg(strstr(log, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n0\n") != NULL, "%s", log);
+    ck_assert_int_eq(read_pid("parent"), worker.pid);
+    free(log);
+    worker_reply_free(&reply);
+    worker_stop(&worker);
+    free(script);
+}
+END_TEST
+
+static void link_of(pid_t pid, const char *what, char *target, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, what);
+    ssize_t length = readlink(path, target, size - 1);
+    target[length > 0 ? length : 0] = '\0';
+}
+
+START_TEST(surroundings_of_the_worker)
+{
+    int pipe_ends[2];
+    ck_assert_int_eq(pipe(pipe_ends), 0);
+    worker_process worker = worker_start();
+    worker_ask ask = worker_ask_clang("/nonexistent", ""); /* when it has answered, it has settled down */
+    worker_reply reply = worker_compile(&worker, &ask);
+    worker_reply_free(&reply);
+    ck_assert_int_eq(getsid(worker.pid), worker.pid);
+    char target[4096];
+    link_of(worker.pid, "cwd", target, sizeof target);
+    ck_assert_str_eq(target, "/");
+    for (int fd = 0; fd < 3; fd++) {
+        char name[16];
+        snprintf(name, sizeof name, "fd/%d", fd);
+        link_of(worker.pid, name, target, sizeof target);
+        ck_assert_str_eq(target, "/dev/null");
+    }
+    int sockets = 0;
+    for (int fd = 3; fd < 64; fd++) {
+        char name[16];
+        snprintf(name, sizeof name, "fd/%d", fd);
+        link_of(worker.pid, name, target, sizeof target);
+        sockets += strncmp(target, "socket:", 7) == 0;
+        ck_assert_msg(strncmp(target, "pipe:", 5) != 0, "it kept %s", target);
+    }
+    ck_assert_int_eq(sockets, 1);
+    close(pipe_ends[1]);
+    char byte;
+    ck_assert_int_eq(read(pipe_ends[0], &byte, 1), 0); /* end of file: it holds no copy of the other end */
+    ck_assert_int_eq(worker_stop(&worker), 0);
+}
+END_TEST
+
+START_TEST(closed_socket_in_a_compile)
+{
+    char *script = folder_script(folder, "slow", "sleep 60 & echo $! > inner; echo $$ > outer; wait");
+    worker_process worker = worker_start();
+    worker_ask ask = worker_ask_clang(script, "");
+    ask.directory = folder;
+    worker_send(&worker, &ask);
+    pid_t outer = read_pid("outer"), inner = read_pid("inner");
+    ck_assert(process_lives(outer));
+    double begin = seconds();
+    worker_stop(&worker);
+    ck_assert(seconds() - begin < 5);
+    ck_assert(dies(outer));
+    ck_assert(dies(inner));
+    free(script);
+}
+END_TEST
+
+START_TEST(killed_worker_takes_its_compiler_along)
+{
+    char *script = folder_script(folder, "slow", "echo $$ > outer; exec sleep 60");
+    worker_process worker = worker_start();
+    worker_ask ask = worker_ask_clang(script, "");
+    ask.directory = folder;
+    worker_send(&worker, &ask);
+    pid_t outer = read_pid("outer");
+    kill(worker.pid, SIGKILL);
+    ck_assert(dies(outer));
+    worker_reply reply = worker_receive(&worker);
+    ck_assert(!reply.arrived);
+    worker_stop(&worker);
+    free(script);
+}
+END_TEST
+
+/* The sender stops in the middle and goes away. */
+START_TEST(half_a_message)
+{
+    static const unsigned char header[HDRT_CC_HEADER_SIZE] = {'H', 'D', 'C', 'C', 1, 0, 0, 0, 1, 0, 0, 0,
+                                                              0,   0,   0,   0,   0, 0, 0, 16};
+    for (size_t cut = 0; cut <= sizeof header; cut += 8) {
+        worker_process worker = worker_start();
+        ck_assert_int_eq(send(worker.socket, header, cut, MSG_NOSIGNAL), (ssize_t)cut);
+        worker_stop(&worker);
+    }
+}
+END_TEST
+
+typedef struct bad_header {
+    uint32_t magic, version, type, zero;
+    uint64_t length;
+    const char *message;
+} bad_header;
+
+static const bad_header bad_headers[] = {
+    {0x12345678, HDRT_CC_VERSION, 1, 0, 0, "no request to hdrt-cc"},
+    {HDRT_CC_MAGIC, HDRT_CC_VERSION + 1, 1, 0, 0, "another version"},
+    {HDRT_CC_MAGIC, HDRT_CC_VERSION, 2, 0, 0, "unknown type"},
+    {HDRT_CC_MAGIC, HDRT_CC_VERSION, 1, 1, 0, "unknown type"},
+    {HDRT_CC_MAGIC, HDRT_CC_VERSION, 1, 0, HDRT_CC_MESSAGE_LIMIT + 1, "too long"},
+    {HDRT_CC_MAGIC, HDRT_CC_VERSION, 1, 0, UINT64_MAX, "too long"},
+};
+
+START_TEST(malformed_headers)
+{
+    const bad_header *test = &bad_headers[_i];
+    hdrt__cc_buffer message = {0};
+    hdrt__cc_buffer_u32(&message, test->magic);
+    hdrt__cc_buffer_u32(&message, test->version);
+    hdrt__cc_buffer_u32(&message, test->type);
+    hdrt__cc_buffer_u32(&message, test->zero);
+    hdrt__cc_buffer_u64(&message, test->length);
+    worker_process worker = worker_start();
+    ck_assert_int_eq(send(worker.socket, message.bytes, message.size, MSG_NOSIGNAL), (ssize_t)message.size);
+    worker_reply reply = worker_receive(&worker);
+    ck_assert_msg(reply.status == HDRT_CC_STATUS_PROTOCOL, "%s", worker_print(&reply));
+    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, test->message));
+    worker_reply_free(&reply);
+    ck_assert_int_eq(worker_wait(&worker, 5000), 0); /* what follows could be anything, so it ends by itself */
+    close(worker.socket);
+    hdrt__cc_buffer_free(&message);
+}
+END_TEST
+
+/* Random payloads, and a good one with bytes changed: always a reply, and the same worker to the end. */
+START_TEST(mutated_requests)
+{
+    unsigned seed = 7;
+    worker_process worker = worker_start();
+    for (int round = 0; round < 300; round++) {
+        hdrt__cc_buffer payload = {0};
+        hdrt__cc_buffer_field(&payload, HDRT_CC_BACK_END, "\2\0\0\0", 4);
+        hdrt__cc_buffer_field(&payload, HDRT_CC_KIND, "\1\0\0\0", 4);
+        hdrt__cc_buffer_field(&payload, HDRT_CC_COMPILER_PATH, "/nonexistent/x", 14);
+        hdrt__cc_buffer_field(&payload, HDRT_CC_PRELUDE, "/p", 2);
+        hdrt__cc_buffer_field(&payload, HDRT_CC_RECORDER, "/r", 2);
+        hdrt__cc_buffer_field(&payload, HDRT_CC_SOURCE, "int x;", 6);
+        hdrt__cc_buffer_field(&payload, HDRT_CC_NAME, "n", 1);
+        hdrt__cc_buffer_field(&payload, HDRT_CC_DIRECTORY, "/", 1);
+        hdrt__cc_buffer_field(&payload, HDRT_CC_ARCH, "sm_80", 5);
+        hdrt__cc_buffer_field(&payload, HDRT_CC_OPTION, "-DA=1", 5);
+        for (int i = 0; i < 1 + rand_r(&seed) % 4; i++)
+            payload.bytes[(size_t)rand_r(&seed) % payload.size] = (unsigned char)rand_r(&seed);
+        if (rand_r(&seed) % 3 == 0)
+            payload.size = (size_t)rand_r(&seed) % payload.size;
+        worker_send_payload(&worker, &payload);
+        worker_reply reply = worker_receive(&worker);
+        ck_assert(reply.arrived && reply.status != HDRT_CC_STATUS_OK);
+        worker_reply_free(&reply);
+        hdrt__cc_buffer_free(&payload);
+    }
+    ck_assert_int_eq(worker_stop(&worker), 0);
+}
+END_TEST
+
+START_TEST(source_with_a_nul)
+{
+    worker_process worker = worker_start();
+    worker_ask ask = worker_ask_clang("/bin/true", "int a;\nint \0b;\n");
+    ask.source_size = 15;
+    worker_reply reply = worker_compile(&worker, &ask);
+    ck_assert_msg(reply.status == HDRT_CC_STATUS_COMPILE, "%s", worker_print(&reply));
+    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, "k.cu:2:5: the source has a NUL byte"));
+    ck_assert(worker_diagnoses(&reply, "k.cu", 2, 5, 3, "the source has a NUL byte"));
+    worker_reply_free(&reply);
+    worker_stop(&worker);
+}
+END_TEST
+
+/* -- the command line ---------------------------------------------------------------------------------------------- */
+
+static int run_worker(const char *arguments, char *output, size_t size)
+{
+    char command[8192];
+    snprintf(command, sizeof command, "'%s/hdrt-cc' %s 2>&1", build_folder(), arguments);
+    FILE *stream = popen(command, "re");
+    ck_assert_ptr_nonnull(stream);
+    size_t length = fread(output, 1, size - 1, stream);
+    output[length] = '\0';
+    int status = pclose(stream);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+START_TEST(command_line)
+{
+    static const struct {
+        const char *arguments;
+        int status;
+        const char *output;
+    } cases[] = {
+        {"--help", 0, "Usage: hdrt-cc --fd=N\n"}, {"--version", 0, "hdrt-cc (libhdrt) "},
+        {"", 2, "try 'hdrt-cc --help'"},          {"--fd=", 2, "try 'hdrt-cc --help'"},
+        {"--fd=0x3", 2, "--fd=N"},                {"--fd=-1", 2, "--fd=N"},
+        {"--fd=77", 2, "--fd=N"},                 {"--fd=0 </dev/null", 2, "stream socket"},
+        {"--fd=3 more", 2, "--fd=N"},             {"--other", 2, "--fd=N"},
+    };
+    char output[4096];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_int_eq(run_worker(cases[i].arguments, output, sizeof output), cases[i].status);
+        ck_assert_msg(strstr(output, cases[i].output) != NULL, "'%s': %s", cases[i].arguments, output);
+    }
+}
+END_TEST
+
+#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
+
+int main(void)
+{
+    Suite *suite = suite_create("worker");
+    TCase *tests = tcase_create("worker");
+    tcase_set_timeout(tests, 90);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_loop_test(tests, stand_in_compilers, 0, COUNT(stand_ins));
+    tcase_add_test(tests, no_compiler_there);
+    tcase_add_test(tests, time_limit);
+    tcase_add_test(tests, compiler_that_floods_its_errors);
+    tcase_add_test(tests, compiler_that_leaves_a_child);
+    tcase_add_test(tests, memory_limit);
+    tcase_add_test(tests, endless_output);
+    tcase_add_test(tests, surroundings_of_the_compiler);
+    tcase_add_test(tests, surroundings_of_the_worker);
+    tcase_add_test(tests, closed_socket_in_a_compile);
+    tcase_add_test(tests, killed_worker_takes_its_compiler_along);
+    tcase_add_test(tests, half_a_message);
+    tcase_add_loop_test(tests, malformed_headers, 0, COUNT(bad_headers));
+    tcase_add_test(tests, mutated_requests);
+    tcase_add_test(tests, source_with_a_nul);
+    tcase_add_test(tests, command_line);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    srunner_free(runner);
+    return 0;
+}
