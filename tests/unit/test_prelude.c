@@ -146,12 +146,12 @@ HOST_ROUND(host_round_f64, double, fma, sqrt)
 static unsigned long long host_to_integer(double v, bool from_double, int mode, long double least, long double greatest)
 {
     bool wide = greatest > 0xffffffffu;
-    volatile long double whole;
+    volatile long double exact = v, whole;
 
     if (isnan(v))
         return wide ? 1ull << 63 : !from_double ? 0 : least < 0 ? (unsigned long long)INT_MIN : 1ull << 31;
     ck_assert_int_eq(fesetround(mode), 0);
-    whole = rintl((long double)v);
+    whole = rintl(exact);
     ck_assert_int_eq(fesetround(FE_TONEAREST), 0);
     whole = whole < least ? least : whole > greatest ? greatest : whole;
     return whole < 0 ? (unsigned long long)(long long)whole : (unsigned long long)whole;
