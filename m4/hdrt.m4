@@ -18,6 +18,9 @@ AC_DEFUN([HDRT_FLAGS], [
   # The soft driver's arithmetic is built once for each level of x86-64 that pays.
   AM_CONDITIONAL([X86_64_LEVELS], [test "x$host_cpu" = xx86_64])
   AC_SUBST([HDRT_CFLAGS])
+  # For what is loaded into foreign programs: never instrumented, whatever is added to HDRT_CFLAGS later.
+  HDRT_PLAIN_CFLAGS=$HDRT_CFLAGS
+  AC_SUBST([HDRT_PLAIN_CFLAGS])
 ])
 
 # HDRT_SANITIZERS: --enable-sanitizer=address|thread (address brings undefined along) and --enable-coverage.

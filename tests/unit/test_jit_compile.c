@@ -380,19 +380,20 @@ START_TEST(header_changed_during_the_compile)
 END_TEST
 
 /* Threads that want the same kernel compile it once; others go on beside them. */
+static char shared_path[256];
+
 static void *compile_on_thread(void *argument)
 {
     bool from_cache;
-    hdrt_status status = compile_file(argument, in_root("k.cu"), NULL, &from_cache);
+    hdrt_status status = compile_file(argument, shared_path, NULL, &from_cache);
     return (void *)(intptr_t)status;
 }
 
 START_TEST(threads_share_a_compile)
 {
     pthread_t threads[6];
-    char path[256];
-    strcpy(path, in_root("k.cu"));
-    write_file(path, SIMPLE);
+    strcpy(shared_path, in_root("k.cu"));
+    write_file(shared_path, SIMPLE);
     hdrt_log_set(HDRT_LOG_DEBUG, count_compiles, NULL);
     hdrt__jit *jit = make_jit();
     for (int i = 0; i < 6; i++)
