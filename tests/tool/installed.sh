@@ -17,7 +17,7 @@ export LD_LIBRARY_PATH
 expect 0 '*' "hdjit info of the moved tree" moved/bin/hdjit info
 grep -q "$scratch/moved" out && ! grep -q "$scratch/stage\|$abs_top_builddir" out
 result $? "its companions are found beside the moved library"
-if have_clang; then
+if have_compiler clang; then
     kernel=$(find moved -name upper.cu)
     LC_ALL=C tr "a-z" "A-Z" <"$top/README.md" >expected
     expect 0 '*' "hdjit pipe of the moved tree" moved/bin/hdjit pipe "$kernel" upper <"$top/README.md"

@@ -13,7 +13,7 @@ result $? "the README has a program of at most 50 lines"
 # shellcheck disable=SC2086 # CC and CFLAGS are lists of words
 expect 0 '' "it compiles" ${CC:-cc} ${HDRT_TEST_CFLAGS:-} -std=gnu11 -Wall -Wextra -Werror -I"$top/include" saxpy.c \
     -L"$library" -lhdrt -Wl,-rpath,"$library" -o saxpy
-if have_clang; then
+if have_compiler clang; then
     expect 0 '' "it runs" ./saxpy
     same out promised "it prints what the README says"
 else
