@@ -313,6 +313,7 @@ static void touch(hdcu_pointer pointer)
 START_TEST(host_cannot_follow_device_pointers)
 {
     soft_start();
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would end the process in its own way */
     touch(new_memory(64)); /* a signal ends this process, and the test expects it */
 }
 END_TEST

@@ -197,6 +197,7 @@ struct hdsoft__device {
     uint64_t outstanding;                            /* commands enqueued and not completed */
     _Atomic unsigned fault;                          /* the sticky code; 0: healthy */
     bool started, caller_started;
+    bool look_again;                                 /* something was forced since the executor looked */
     pthread_cond_t work, calls;
     hdsoft__command *call_first, *call_last;
     hdsoft__stream *calling_stream;

@@ -214,7 +214,10 @@ static void *executor_main(void *argument)
         uint64_t until = UINT64_MAX;
         if (atomic_load(&device->fault))
             drain(device);
+        device->look_again = false;
         hdsoft__stream *stream = atomic_load(&device->fault) ? NULL : pick(device, &poll, &until);
+        if (!stream && device->look_again)
+            continue; /* a dependency was forced that lies in a stream already passed */
         if (stream) {
             device->busy = stream->busy_next;
             step(device, stream);

@@ -256,6 +256,7 @@ void hdsoft__force(hdsoft__stream *stream, uint64_t position)
     if (stream->forced >= position)
         return;
     stream->forced = position;
+    stream->context->device->look_again = true;
     pthread_cond_signal(&stream->context->device->work);
 }
 
