@@ -54,7 +54,7 @@ START_TEST(a_stride_covers_all)
     kernel_runner_take(&runner, result, device_y, bytes);
     kernel_runner_free(&runner, device_x);
     for (int i = 0; i < n; i++)
-        ck_assert_float_eq(result[i], 5.0f * x[i] + y[i]);
+        EXPECT(result[i] == 5.0f * x[i] + y[i], "n %d, element %d is %g", n, i, (double)result[i]);
     free(x);
     free(y);
     free(result);
@@ -78,7 +78,7 @@ START_TEST(sums_are_rounded_to_nearest)
     kernel_runner_free(&runner, device_a);
     kernel_runner_free(&runner, device_b);
     for (int i = 0; i < n; i++)
-        ck_assert_float_eq(c[i], a[i] + b[i]);
+        EXPECT(c[i] == a[i] + b[i], "n %d, element %d is %a", n, i, (double)c[i]);
     free(a);
     free(b);
     free(c);
@@ -99,7 +99,7 @@ START_TEST(four_floats_go_at_once)
     kernel_runner_free(&runner, device_a);
     kernel_runner_free(&runner, device_b);
     for (size_t i = 0; i < count; i++)
-        ck_assert_float_eq(c[i], a[i] + b[i]);
+        EXPECT(c[i] == a[i] + b[i], "n %d, element %zu is %g", n, i, (double)c[i]);
     free(a);
     free(b);
     free(c);
@@ -154,7 +154,8 @@ START_TEST(transpose_is_exact)
     kernel_runner_free(&runner, device_in);
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++)
-            ck_assert_float_eq(out[x * height + y], in[y * width + x]);
+            EXPECT(out[x * height + y] == in[y * width + x], "%d x %d: column %d, row %d is %g", width, height, x, y,
+                   (double)out[x * height + y]);
     free(in);
     free(out);
 }
@@ -479,8 +480,8 @@ static void check_product(const char *kernel, int n, hdrt_grid grid, bool rectan
             float sum = 0.0f;
             for (int i = 0; i < k; i++)
                 sum += a[row * k + i] * b[i * n + column];
-            ck_assert_msg(c[row * n + column] == sum, "%s, n %d, row %d, column %d: %g and not %g", kernel, n, row,
-                          column, (double)c[row * n + column], (double)sum);
+            EXPECT(c[row * n + column] == sum, "%s, n %d, row %d, column %d: %g and not %g", kernel, n, row,
+                   column, (double)c[row * n + column], (double)sum);
         }
     }
     free(a);

@@ -80,7 +80,7 @@ START_TEST(saxpy_is_exact)
     kernel_runner_take(&runner, result, device_y, bytes);
     kernel_runner_free(&runner, device_x);
     for (unsigned long long i = 0; i < n; i++)
-        ck_assert_msg(result[i] == fmaf(2.7f, x[i], y[i]), "n %llu, element %llu is %a", n, i, (double)result[i]);
+        EXPECT(result[i] == fmaf(2.7f, x[i], y[i]), "n %llu, element %llu is %a", n, i, (double)result[i]);
     free(x);
     free(y);
     free(result);
@@ -131,8 +131,8 @@ START_TEST(upper_is_tr)
     kernel_runner_launch(&runner, "upper", grid_of(_i), HDRT_ARGS(filter.device_in, filter.device_out, sizes[_i].n));
     filter_read(&filter);
     for (size_t i = 0; i < filter.n; i++)
-        ck_assert_msg(out[i] == (in[i] >= 'a' && in[i] <= 'z' ? in[i] - 32 : in[i]), "n %zu, byte %zu: %02x gives %02x",
-                      filter.n, i, in[i], out[i]);
+        EXPECT(out[i] == (in[i] >= 'a' && in[i] <= 'z' ? in[i] - 32 : in[i]), "n %zu, byte %zu: %02x gives %02x",
+               filter.n, i, in[i], out[i]);
     filter_end(&filter);
 }
 END_TEST
@@ -160,8 +160,8 @@ START_TEST(xor_takes_the_lowest_byte)
                          HDRT_ARGS(filter.device_in, filter.device_out, sizes[_i].n, 0x123456a7u));
     filter_read(&filter);
     for (size_t i = 0; i < filter.n; i++)
-        ck_assert_msg(filter.out[i] == (filter.in[i] ^ 0xa7), "n %zu, byte %zu: %02x gives %02x", filter.n, i,
-                      filter.in[i], filter.out[i]);
+        EXPECT(filter.out[i] == (filter.in[i] ^ 0xa7), "n %zu, byte %zu: %02x gives %02x", filter.n, i,
+               filter.in[i], filter.out[i]);
     filter_end(&filter);
 }
 END_TEST
@@ -196,8 +196,8 @@ START_TEST(matmul_is_exact)
             float sum = 0.0f;
             for (unsigned int i = 0; i < k; i++)
                 sum = fmaf(a[(size_t)row * k + i], b[(size_t)i * n + column], sum);
-            ck_assert_msg(c[(size_t)row * n + column] == sum, "%u x %u x %u: row %u, column %u is %a and not %a", m, n,
-                          k, row, column, (double)c[(size_t)row * n + column], (double)sum);
+            EXPECT(c[(size_t)row * n + column] == sum, "%u x %u x %u: row %u, column %u is %a and not %a", m, n,
+                   k, row, column, (double)c[(size_t)row * n + column], (double)sum);
         }
     }
     free(a);

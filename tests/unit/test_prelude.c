@@ -125,7 +125,7 @@ static double host_mantissa_and_exponent(float f)
     static type name(char operation, type x, type y, type z, int mode)                                                 \
     {                                                                                                                  \
         volatile type a = x, b = y, c = z, result = 0;                                                                 \
-        ck_assert_int_eq(fesetround(mode), 0);                                                                         \
+        EXPECT(fesetround(mode) == 0, "rounding mode %d", mode);                                                       \
         switch (operation) {                                                                                           \
         case '+': result = a + b; break;                                                                               \
         case '-': result = a - b; break;                                                                               \
@@ -135,7 +135,7 @@ static double host_mantissa_and_exponent(float f)
         case 's': result = root(a); break;                                                                             \
         case 'f': result = fused(a, b, c); break;                                                                      \
         }                                                                                                              \
-        ck_assert_int_eq(fesetround(FE_TONEAREST), 0);                                                                 \
+        EXPECT(fesetround(FE_TONEAREST) == 0, "rounding to nearest");                                                  \
         return result;                                                                                                 \
     }
 
@@ -150,9 +150,9 @@ static unsigned long long host_to_integer(double v, bool from_double, int mode, 
 
     if (isnan(v))
         return wide ? 1ull << 63 : !from_double ? 0 : least < 0 ? (unsigned long long)INT_MIN : 1ull << 31;
-    ck_assert_int_eq(fesetround(mode), 0);
+    EXPECT(fesetround(mode) == 0, "rounding mode %d", mode);
     whole = rintl(exact);
-    ck_assert_int_eq(fesetround(FE_TONEAREST), 0);
+    EXPECT(fesetround(FE_TONEAREST) == 0, "rounding to nearest");
     whole = whole < least ? least : whole > greatest ? greatest : whole;
     return whole < 0 ? (unsigned long long)(long long)whole : (unsigned long long)whole;
 }
@@ -224,15 +224,15 @@ static void *run(const char *kernel, int n, int count, const void *const *inputs
 
 static void assert_equal_f32(const char *name, float got, float expected, const float *in)
 {
-    ck_assert_msg(memcmp(&got, &expected, sizeof got) == 0 || (isnan(got) && isnan(expected)),
-                  "%s of %a, %a, %a is %a and not %a", name, (double)in[0], (double)in[1], (double)in[2], (double)got,
-                  (double)expected);
+    EXPECT(memcmp(&got, &expected, sizeof got) == 0 || (isnan(got) && isnan(expected)),
+           "%s of %a, %a, %a is %a and not %a", name, (double)in[0], (double)in[1], (double)in[2], (double)got,
+           (double)expected);
 }
 
 static void assert_equal_f64(const char *name, double got, double expected, const double *in)
 {
-    ck_assert_msg(memcmp(&got, &expected, sizeof got) == 0 || (isnan(got) && isnan(expected)),
-                  "%s of %a, %a, %a is %a and not %a", name, in[0], in[1], in[2], got, expected);
+    EXPECT(memcmp(&got, &expected, sizeof got) == 0 || (isnan(got) && isnan(expected)),
+           "%s of %a, %a, %a is %a and not %a", name, in[0], in[1], in[2], got, expected);
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
@@ -259,7 +259,7 @@ START_TEST(integers_of_32_bits)
 #define CHECK(name, device, host)                                                                                      \
     {                                                                                                                  \
         unsigned int expected = (unsigned int)(host);                                                                  \
-        ck_assert_msg(*next == expected, "%s of %x, %x, %x is %x and not %x", #name, a, b, c, *next, expected);        \
+        EXPECT(*next == expected, "%s of %x, %x, %x is %x and not %x", #name, a, b, c, *next, expected);               \
         next++;                                                                                                        \
     }
         CASES_32(CHECK)
@@ -292,7 +292,7 @@ START_TEST(integers_of_64_bits)
 #define CHECK(name, device, host)                                                                                      \
     {                                                                                                                  \
         unsigned long long expected = (unsigned long long)(host);                                                      \
-        ck_assert_msg(*next == expected, "%s of %llx, %llx is %llx and not %llx", #name, q, r, *next, expected);       \
+        EXPECT(*next == expected, "%s of %llx, %llx is %llx and not %llx", #name, q, r, *next, expected);              \
         next++;                                                                                                        \
     }
         CASES_64(CHECK)
@@ -383,7 +383,7 @@ END_TEST
 #define CHECK(name, function, mode, least, greatest)                                                                   \
     {                                                                                                                  \
         unsigned long long expected = host_to_integer((double)in[i], sizeof in[i] == 8, mode, least, greatest);        \
-        ck_assert_msg(*next == expected, "%s of %a is %llx and not %llx", #name, (double)in[i], *next, expected);      \
+        EXPECT(*next == expected, "%s of %a is %llx and not %llx", #name, (double)in[i], *next, expected);             \
         next++;                                                                                                        \
     }
 
@@ -442,10 +442,10 @@ static void fill_integers(unsigned long long *in, int n)
 #define CHECK(name, function, mode, type)                                                                              \
     {                                                                                                                  \
         volatile type from = (type)in[i];                                                                              \
-        ck_assert_int_eq(fesetround(mode), 0);                                                                         \
+        EXPECT(fesetround(mode) == 0, "rounding mode %d", mode);                                                       \
         volatile __typeof__(*next) expected = (__typeof__(*next))from;                                                 \
-        ck_assert_int_eq(fesetround(FE_TONEAREST), 0);                                                                 \
-        ck_assert_msg(*next == expected, "%s of %llx is %a and not %a", #name, in[i], (double)*next, (double)expected);\
+        EXPECT(fesetround(FE_TONEAREST) == 0, "rounding to nearest");                                                  \
+        EXPECT(*next == expected, "%s of %llx is %a and not %a", #name, in[i], (double)*next, (double)expected);       \
         next++;                                                                                                        \
     }
 
@@ -485,7 +485,7 @@ static void assert_near(const char *name, double got, double expected, double er
 {
     double scale = fabs(expected) > 1.0 ? fabs(expected) : 1.0;
 
-    ck_assert_msg(fabs(got - expected) <= error * scale, "%s of %.9g is %.17g and not %.17g", name, in, got, expected);
+    EXPECT(fabs(got - expected) <= error * scale, "%s of %.9g is %.17g and not %.17g", name, in, got, expected);
 }
 
 START_TEST(approximations)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernel_runner.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

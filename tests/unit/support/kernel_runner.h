@@ -13,6 +13,15 @@
 
 #include <hdrt.h>
 
+#include <check.h>
+
+/* For loops over many values: Check notes every assertion that it passes, in a pipe. */
+#define EXPECT(condition, ...)                                                                                         \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            ck_abort_msg(__VA_ARGS__);                                                                                 \
+    } while (0)
+
 struct kernel_runner {
     hdrt_runtime *runtime;
     hdrt_device *device;
