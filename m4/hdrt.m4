@@ -25,6 +25,9 @@ AC_DEFUN([HDRT_FLAGS], [
 
 # HDRT_SANITIZERS: --enable-sanitizer=address|thread (address brings undefined along) and --enable-coverage.
 AC_DEFUN([HDRT_SANITIZERS], [
+  # What is preloaded into foreign programs takes none of these; libtool would drop a -fno-sanitize at its link.
+  HDRT_PLAIN_CFLAGS=$HDRT_CFLAGS
+  AC_SUBST([HDRT_PLAIN_CFLAGS])
   AC_ARG_ENABLE([sanitizer],
     [AS_HELP_STRING([--enable-sanitizer=KIND], [build with a sanitizer: address (with undefined) or thread])],
     [], [enable_sanitizer=no])

@@ -68,7 +68,7 @@ static void close_all_from(int first)
  */
 static int keep_only(int fd)
 {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int null = open("/dev/null", O_RDWR); /* not close-on-exec: it may itself be one of the low ones */
     int socket = fcntl(fd, F_DUPFD_CLOEXEC, HDRT__CC_FIRST_FREE_FD);
     if (null < 0 || socket < 0)
         return -1;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -483,6 +484,188 @@ START_TEST(command_line)
 }
 END_TEST
 
+/* -- a stand-in NVRTC ------------------------------------------------------------------------------------------------- */
+
+static char *fake_nvrtc(const char *name)
+{
+    char *path = NULL;
+    ck_assert_int_gt(asprintf(&path, "%s/tests/unit/support/.libs/%s.so", build_folder(), name), 0);
+    return path;
+}
+
+static worker_ask ask_nvrtc(const char *library, const char *source)
+{
+    return (worker_ask){
+        .back_end = HDRT_CC_NVRTC, .kind = HDRT_CC_PTX, .lower = 1, .time_limit_ms = 20000, .compiler = library,
+        .name = "k.cu", .directory = folder, .arch = "sm_90", .source = source,
+    };
+}
+
+typedef struct misdeed {
+    const char *source;
+    uint32_t status;
+    const char *message; /* NULL: the worker ends without an answer */
+    bool goes_on;        /* the worker is there for the next one */
+    uint64_t memory_limit;
+} misdeed;
+
+static const misdeed misdeeds[] = {
+    {"nothing", HDRT_CC_STATUS_OK, "", true, 0},
+    {"result 6", HDRT_CC_STATUS_COMPILE, "NVRTC_ERROR", true, 0},
+    {"log k.cu(3): error: odd\nlog   x y\nlog    ^\nresult 6", HDRT_CC_STATUS_COMPILE, "k.cu:3:2: odd", true, 0},
+    {"log nvrtc: error: unrecognized option -q found\nresult 5", HDRT_CC_STATUS_OPTION, "option -q found", true, 0},
+    {"result 1", HDRT_CC_STATUS_LIMIT, "ran out of memory", false, 0},
+    {"log Loop in catastrophic error processing.\nresult 6", HDRT_CC_STATUS_LIMIT, "ran out of memory", false, 0},
+    {"result 7", HDRT_CC_STATUS_NO_COMPILER, "cannot use its builtins (not found)", true, 0},
+    {"result 11", HDRT_CC_STATUS_CRASHED, "failed inside: NVRTC_ERROR_INTERNAL_ERROR", false, 0},
+    {"hang", HDRT_CC_STATUS_LIMIT, "did not finish within 500 ms", false, 0},
+    {"exit", HDRT_CC_STATUS_OK, NULL, false, 0},
+#ifndef HDRT_SANITIZED
+    {"abort", HDRT_CC_STATUS_CRASHED, "crashed: it aborted", false, 0},
+    {"print LLVM ERROR: out of memory\nabort", HDRT_CC_STATUS_LIMIT, "ran out of memory", false, 0},
+    {"access", HDRT_CC_STATUS_CRASHED, "crashed: an invalid memory access, or a stack overflow", false, 0},
+    {"overflow", HDRT_CC_STATUS_CRASHED, "stack overflow", false, 0},
+    {"starve", HDRT_CC_STATUS_LIMIT, "ran out of memory within its limit of 256 MiB", false, 256u << 20},
+#endif
+};
+
+START_TEST(nvrtc_that_misbehaves)
+{
+    const misdeed *test = &misdeeds[_i];
+    char *library = fake_nvrtc("fake_nvrtc");
+    worker_process worker = worker_start();
+    worker_ask ask = ask_nvrtc(library, test->source);
+    ask.memory_limit = test->memory_limit;
+    if (strcmp(test->source, "hang") == 0)
+        ask.time_limit_ms = 500;
+    worker_reply reply = worker_compile(&worker, &ask);
+    ck_assert_int_eq(reply.arrived, test->message != NULL);
+    ck_assert_msg(reply.status == test->status, "%s", worker_print(&reply));
+    if (test->message != NULL && test->message[0] != '\0')
+        ck_assert_msg(worker_says(&reply, HDRT_CC_MESSAGE, test->message), "%s", worker_print(&reply));
+    worker_reply_free(&reply);
+    if (test->goes_on) {
+        ask.source = "nothing";
+        reply = worker_compile(&worker, &ask);
+        ck_assert_uint_eq(reply.status, HDRT_CC_STATUS_OK);
+        worker_reply_free(&reply);
+        worker_stop(&worker);
+    } else {
+        ck_assert_int_ne(worker_wait(&worker, 5000), -1);
+        close(worker.socket);
+    }
+    free(library);
+}
+END_TEST
+
+START_TEST(what_nvrtc_is_given)
+{
+    char *library = fake_nvrtc("fake_nvrtc"), *old = fake_nvrtc("fake_nvrtc_old");
+    worker_process worker = worker_start();
+    worker_ask ask = ask_nvrtc(library, "print said by it");
+    ask.options[0] = "-I a", ask.options[1] = "-lineinfo";
+    worker_reply reply = worker_compile(&worker, &ask);
+    ck_assert_msg(worker_lists(&reply, HDRT_CC_CODE_PTX, "-I a\n-lineinfo\n--gpu-architecture=compute_90\n-no-cache\n"
+                                                         "-frandom-seed=0123456789abcdef\n"),
+                  "%s", worker_print(&reply));
+    ck_assert(worker_says(&reply, HDRT_CC_LOG, "said by it\n"));
+    ck_assert(worker_says(&reply, HDRT_CC_COMPILER_VERSION, "NVRTC 13.1"));
+    worker_reply_free(&reply);
+
+    ask.kind = HDRT_CC_CUBIN;
+    ask.arch = "sm_89"; /* lowered within its major number: a cubin of it runs */
+    reply = worker_compile(&worker, &ask);
+    ck_assert(worker_says(&reply, HDRT_CC_CODE_PTX, "--gpu-architecture=sm_80\n"));
+    ck_assert(worker_lists(&reply, HDRT_CC_CODE_CUBIN, "FAKE"));
+    ck_assert(worker_says(&reply, HDRT_CC_NOTE, "does not know sm_89; compiled for sm_80"));
+    worker_reply_free(&reply);
+    ask.arch = "sm_100"; /* to another: it would not */
+    reply = worker_compile(&worker, &ask);
+    ck_assert(worker_says(&reply, HDRT_CC_CODE_PTX, "--gpu-architecture=compute_90\n"));
+    ck_assert_uint_eq(worker_count(&reply, HDRT_CC_CODE_CUBIN), 0);
+    ck_assert(worker_says(&reply, HDRT_CC_NOTE, "as PTX that the driver compiles"));
+    worker_reply_free(&reply);
+    ask.lower = 0;
+    reply = worker_compile(&worker, &ask);
+    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, "the target sm_100; it knows sm_75 sm_80 sm_90 sm_120"));
+    worker_reply_free(&reply);
+
+    ask = ask_nvrtc(old, "nothing"); /* another library in the same worker, which refuses what ours added */
+    reply = worker_compile(&worker, &ask);
+    ck_assert_msg(worker_lists(&reply, HDRT_CC_CODE_PTX, "--gpu-architecture=compute_90\n"), "%s",
+                  worker_print(&reply));
+    ck_assert(worker_says(&reply, HDRT_CC_COMPILER_VERSION, "NVRTC 11.8"));
+    worker_reply_free(&reply);
+    ask.kind = HDRT_CC_CUBIN;
+    reply = worker_compile(&worker, &ask);
+    ck_assert_msg(reply.status == HDRT_CC_STATUS_UNSUPPORTED, "%s", worker_print(&reply));
+    worker_reply_free(&reply);
+    worker_stop(&worker);
+    free(library);
+    free(old);
+}
+END_TEST
+
+START_TEST(what_nvrtc_reads)
+{
+    char *library = fake_nvrtc("fake_nvrtc");
+    free(folder_write(folder, "sub/a.h", "text of a\n"));
+    char *threaded = folder_write(folder, "b.h", "");
+    char *fifo = NULL;
+    ck_assert_int_gt(asprintf(&fifo, "%s/fifo", folder), 0);
+    ck_assert_int_eq(mkfifo(fifo, 0666), 0);
+    nap(20);
+    worker_process worker = worker_start();
+    worker_ask ask = ask_nvrtc(library, "#include\nread sub/a.h\nread /nonexistent/x\nthread b.h\nread fifo\nread sub\n"
+                                        "read /proc/self/stat\nread a.h/b\nread sub/a.h/b\nread loop");
+    ck_assert_int_eq(symlinkat("loop", open(folder, O_RDONLY), "loop"), 0);
+    worker_reply reply = worker_compile(&worker, &ask);
+    ck_assert_msg(reply.status == HDRT_CC_STATUS_OK, "%s", worker_print(&reply));
+    ck_assert(worker_says(&reply, HDRT_CC_CODE_PTX, "\ntext of a\n"));
+    char path[4096];
+    snprintf(path, sizeof path, "%s/sub/a.h", folder);
+    ck_assert(worker_lists(&reply, HDRT_CC_DEPENDENCY, path));
+    ck_assert(worker_lists(&reply, HDRT_CC_DEPENDENCY, threaded));
+    ck_assert_uint_eq(worker_count(&reply, HDRT_CC_DEPENDENCY), 2);
+    ck_assert(worker_lists(&reply, HDRT_CC_ABSENT, "/nonexistent/x"));
+    strcat(path, "/b"); /* below a file: ENOTDIR */
+    ck_assert(worker_lists(&reply, HDRT_CC_ABSENT, path));
+    ck_assert_uint_eq(worker_count(&reply, HDRT_CC_ABSENT), 3);
+    ck_assert(worker_says(&reply, HDRT_CC_NO_STORE, "fifo' is a named pipe"));
+    ck_assert(worker_says(&reply, HDRT_CC_NO_STORE, "sub' is a folder"));
+    ck_assert(worker_says(&reply, HDRT_CC_NO_STORE, "loop' could not be looked at: Too many levels"));
+    ck_assert_uint_eq(worker_count(&reply, HDRT_CC_NO_STORE), 3);
+    worker_reply_free(&reply);
+    worker_stop(&worker);
+    free(fifo);
+    free(threaded);
+    free(library);
+}
+END_TEST
+
+/* The library is replaced while a worker has it loaded: that worker must not compile with the old one any more. */
+START_TEST(nvrtc_that_is_replaced)
+{
+    char *library = fake_nvrtc("fake_nvrtc"), command[8192];
+    snprintf(command, sizeof command, "cp '%s' '%s/libnvrtc.so'", library, folder);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(command, sizeof command, "%s/libnvrtc.so", folder);
+    worker_process worker = worker_start();
+    worker_ask ask = ask_nvrtc(command, "nothing");
+    worker_reply reply = worker_compile(&worker, &ask);
+    ck_assert_msg(reply.status == HDRT_CC_STATUS_OK && reply.arrived, "%s", worker_print(&reply));
+    worker_reply_free(&reply);
+    char replace[8192];
+    snprintf(replace, sizeof replace, "cp '%s' '%s/new' && mv '%s/new' '%s/libnvrtc.so'", library, folder, folder, folder);
+    ck_assert_int_eq(system(replace), 0);
+    reply = worker_compile(&worker, &ask);
+    ck_assert(!reply.arrived);
+    ck_assert_int_eq(worker_wait(&worker, 5000), 0);
+    close(worker.socket);
+    free(library);
+}
+END_TEST
+
 #define COUNT(array) (int)(sizeof(array) / sizeof *(array))
 
 int main(void)
@@ -507,6 +690,10 @@ int main(void)
     tcase_add_test(tests, mutated_requests);
     tcase_add_test(tests, source_with_a_nul);
     tcase_add_test(tests, command_line);
+    tcase_add_loop_test(tests, nvrtc_that_misbehaves, 0, COUNT(misdeeds));
+    tcase_add_test(tests, what_nvrtc_is_given);
+    tcase_add_test(tests, what_nvrtc_reads);
+    tcase_add_test(tests, nvrtc_that_is_replaced);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_set_tap(runner, "-");

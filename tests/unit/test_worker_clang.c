@@ -494,33 +494,65 @@ END_TEST
 
 START_TEST(no_recorder)
 {
-    worker_ask ask = ask_for(KERNEL);
-    hdrt__cc_buffer payload = {0};
-    hdrt__cc_buffer_field(&payload, HDRT_CC_BACK_END, "\2\0\0\0", 4);
-    hdrt__cc_buffer_field(&payload, HDRT_CC_KIND, "\1\0\0\0", 4);
-    hdrt__cc_buffer_field(&payload, HDRT_CC_COMPILER_PATH, clang, strlen(clang));
-    char *prelude = folder_write(folder, "p/hdrt_device.h", "#define __global__ __attribute__((global))\n");
     char *no_library = folder_write(folder, "recorder", "not a library");
-    hdrt__cc_buffer_field(&payload, HDRT_CC_PRELUDE, prelude, (size_t)(strrchr(prelude, '/') - prelude));
-    hdrt__cc_buffer_field(&payload, HDRT_CC_RECORDER, no_library, strlen(no_library));
-    hdrt__cc_buffer_field(&payload, HDRT_CC_SOURCE, ask.source, strlen(ask.source));
-    hdrt__cc_buffer_field(&payload, HDRT_CC_NAME, "n", 1);
-    hdrt__cc_buffer_field(&payload, HDRT_CC_DIRECTORY, "/", 1);
-    hdrt__cc_buffer_field(&payload, HDRT_CC_ARCH, "sm_80", 5);
-    worker_send_payload(&worker, &payload);
-    worker_reply reply = worker_receive(&worker);
-    ck_assert_msg(reply.status == HDRT_CC_STATUS_OK, "%s", worker_print(&reply));
+    worker_ask ask = ask_for(KERNEL);
+    ask.recorder = no_library;
+    worker_reply reply = compile(&ask, HDRT_CC_STATUS_OK);
     ck_assert(worker_says(&reply, HDRT_CC_NO_STORE, "did not run in"));
     worker_reply_free(&reply);
     ck_assert_int_eq(remove(no_library), 0);
-    worker_send_payload(&worker, &payload);
-    reply = worker_receive(&worker);
-    ck_assert_msg(reply.status == HDRT_CC_STATUS_IO, "%s", worker_print(&reply));
+    reply = compile(&ask, HDRT_CC_STATUS_IO);
     ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, no_library));
     worker_reply_free(&reply);
-    hdrt__cc_buffer_free(&payload);
+    ask.recorder = NULL;
+    ask.prelude = folder; /* there is none in it */
+    reply = compile(&ask, HDRT_CC_STATUS_COMPILE);
+    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, "hdrt_device.h' file not found"));
+    worker_reply_free(&reply);
     free(no_library);
+}
+END_TEST
+
+/* An installation that was moved to where nothing can be said about it in LD_PRELOAD. */
+START_TEST(companions_in_an_odd_place)
+{
+    char command[8192];
+    snprintf(command, sizeof command, "mkdir '%s/a b:c' && cp '%s/.libs/libhdrt-record.so' "
+             "'%s/kernels/include/hdrt_device.h' '%s/a b:c'", folder, build_folder(), build_folder(), folder);
+    ck_assert_int_eq(system(command), 0);
+    char *prelude = in_folder("a b:c"), *recorder = in_folder("a b:c/libhdrt-record.so");
+    worker_ask ask = ask_for(KERNEL);
+    ask.prelude = prelude;
+    ask.recorder = recorder;
+    worker_reply reply = compile(&ask, HDRT_CC_STATUS_OK);
+    ck_assert(lists(&reply, HDRT_CC_DEPENDENCY, "a b:c/hdrt_device.h"));
+    ck_assert_uint_eq(worker_count(&reply, HDRT_CC_NO_STORE), 0);
+    worker_reply_free(&reply);
     free(prelude);
+    free(recorder);
+}
+END_TEST
+
+START_TEST(headers_by_links)
+{
+    free(folder_write(folder, "real/h.h", ""));
+    char *dangling = in_folder("d.h");
+    ck_assert_int_eq(symlink("nowhere", dangling), 0);
+    worker_ask ask = ask_for("");
+    worker_reply reply;
+    ask.source = "#if __has_include(\"d.h\")\n#error no\n#endif\n" KERNEL;
+    reply = compile(&ask, HDRT_CC_STATUS_OK);
+    ck_assert(worker_lists(&reply, HDRT_CC_ABSENT, dangling)); /* as good as not there */
+    ck_assert_uint_eq(worker_count(&reply, HDRT_CC_NO_STORE), 0);
+    worker_reply_free(&reply);
+    ask.source = "#include \"l.h\"\n" KERNEL;
+    free(dangling);
+    dangling = in_folder("l.h");
+    ck_assert_int_eq(symlink("real/h.h", dangling), 0);
+    reply = compile(&ask, HDRT_CC_STATUS_OK);
+    ck_assert(worker_lists(&reply, HDRT_CC_DEPENDENCY, dangling)); /* under the name that was asked for */
+    worker_reply_free(&reply);
+    free(dangling);
 }
 END_TEST
 
@@ -583,6 +615,8 @@ int main(void)
     tcase_add_test(tests, a_time_limit_in_clang);
     tcase_add_test(tests, a_memory_limit_in_clang);
     tcase_add_test(tests, no_recorder);
+    tcase_add_test(tests, companions_in_an_odd_place);
+    tcase_add_test(tests, headers_by_links);
     tcase_add_test(tests, nothing_is_left_open);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

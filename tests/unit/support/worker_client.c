@@ -132,8 +132,8 @@ void worker_send(const worker_process *worker, const worker_ask *ask)
     add_text(&payload, HDRT_CC_LIBDEVICE, ask->libdevice);
     add_text(&payload, HDRT_CC_RANDOM_SEED, "0123456789abcdef");
     if (ask->back_end == HDRT_CC_CLANG) {
-        add_text(&payload, HDRT_CC_PRELUDE, prelude);
-        add_text(&payload, HDRT_CC_RECORDER, recorder);
+        add_text(&payload, HDRT_CC_PRELUDE, ask->prelude != NULL ? ask->prelude : prelude);
+        add_text(&payload, HDRT_CC_RECORDER, ask->recorder != NULL ? ask->recorder : recorder);
     }
     for (size_t i = 0; i < sizeof ask->options / sizeof *ask->options; i++)
         add_text(&payload, HDRT_CC_OPTION, ask->options[i]);

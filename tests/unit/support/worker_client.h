@@ -24,6 +24,7 @@ typedef struct worker_ask {
     uint32_t back_end, kind, lower, time_limit_ms;
     uint64_t memory_limit;
     const char *compiler, *builtins, *name, *directory, *arch, *libdevice;
+    const char *prelude, *recorder; /* NULL: those of the build tree */
     const char *source;
     size_t source_size; /* 0: up to its NUL */
     const char *options[8];
