@@ -202,6 +202,13 @@ hdrt_status hdrt__spawn(const char *path, char *const arguments[], char *const e
     return status;
 }
 
+static void kill_by_descriptor(int pidfd)
+{
+#ifdef SYS_pidfd_send_signal
+    syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+#endif
+}
+
 void hdrt__process_kill(const hdrt__process *process, int socket)
 {
     if (process->pid <= 0)
@@ -209,10 +216,8 @@ void hdrt__process_kill(const hdrt__process *process, int socket)
     bool there = peer_open(socket);
     if (there)
         kill(-process->pid, SIGKILL);
-#ifdef SYS_pidfd_send_signal
     if (process->pidfd >= 0)
-        syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
-#endif
+        kill_by_descriptor(process->pidfd);
     if (there && process->pidfd < 0)
         kill(process->pid, SIGKILL);
 }
@@ -226,8 +231,11 @@ void hdrt__process_end(hdrt__process *process)
         prctl(PR_GET_CHILD_SUBREAPER, &adopts);
     if (adopts && process->pid > 0) {
         struct pollfd ended = {process->pidfd, POLLIN, 0};
-        if (process->pidfd >= 0)
+        if (process->pidfd >= 0) {
+            /* It would end by itself, but in its own time. */
+            kill_by_descriptor(process->pidfd);
             poll(&ended, 1, REAP_MS);
+        }
         waitpid(process->pid, NULL, WNOHANG);
     }
     if (process->pidfd >= 0)
