@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* One area per file area_NAME.c. */
+#ifndef CONFORMANCE_AREAS_H
+#define CONFORMANCE_AREAS_H
+
+#include "conformance.h"
+
+extern const area area_init, area_error, area_device, area_context, area_primary,
+    area_memory, area_copy, area_pointer, area_pool;
+
+#endif
