@@ -279,7 +279,7 @@ START_TEST(bytes_are_counted)
     unsigned int bins[256] = {0}, expected[256] = {0};
 
     for (int i = 0; i < n; i++) {
-        in[i] = (unsigned char)(i * i >> 3);
+        in[i] = (unsigned char)((unsigned int)i * (unsigned int)i >> 3);
         expected[in[i]]++;
     }
     hdrt_ptr device_in = kernel_runner_upload(&runner, in, (size_t)n);
