@@ -56,11 +56,13 @@ static void give_context_back(hdrt_device *device)
     if (!device->context) {
         return;
     }
+    hdrt__call call = {HDCU_SUCCESS, ""};
     if (device->context_kind == HDRT_CONTEXT_PRIMARY) {
-        (void)HDRT__CALL(device->driver, cuDevicePrimaryCtxRelease, device->ordinal);
+        call = HDRT__CALL(device->driver, cuDevicePrimaryCtxRelease, device->ordinal);
     } else if (device->context_kind == HDRT_CONTEXT_OWN) {
-        (void)HDRT__CALL(device->driver, cuCtxDestroy, device->context);
+        call = HDRT__CALL(device->driver, cuCtxDestroy, device->context);
     }
+    hdrt__device_check(device, call, "giving back the context of device %u", device->index);
     device->context = NULL;
 }
 
@@ -122,6 +124,9 @@ static void free_marks(hdrt_device *device)
 static void device_end(hdrt_device *device)
 {
     hdrt__scope scope;
+    if (atomic_load(&device->runtime->faults[device->index].lost)) {
+        hdrt__device_share_fault(device);
+    }
     hdrt__attachment_end(&device->jit);
     hdrt__attachment_end(&device->memory);
     free_marks(device);

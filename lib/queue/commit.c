@@ -133,13 +133,25 @@ void hdrt__commit_unlock(hdrt__commit *commit)
     commit->state = HDRT__COMMIT_INSIDE;
 }
 
-void hdrt__commit_done(hdrt__commit *commit, uint32_t commands)
+static void take_position(hdrt__commit *commit, uint32_t commands)
 {
     hdrt_queue *queue = commit->queue;
     queue->position = commit->position;
     queue->commands += commands;
     atomic_store(&queue->committed, commit->position);
     hdrt__timeline_enqueue(queue->entry.timeline, commit->position);
+}
+
+void hdrt__commit_part(hdrt__commit *commit, uint32_t commands)
+{
+    take_position(commit, commands);
+    commit->position++;
+}
+
+void hdrt__commit_done(hdrt__commit *commit, uint32_t commands)
+{
+    hdrt_queue *queue = commit->queue;
+    take_position(commit, commands);
     hdrt__mark_idle(queue);
     hdrt__mark_by_count(queue);
     hdrt__commit_unlock(commit);

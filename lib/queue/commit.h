@@ -51,6 +51,12 @@ hdrt_status hdrt__commit_lock(hdrt__commit *commit, hdrt__commit_wish wish);
 void hdrt__commit_done(hdrt__commit *commit, uint32_t commands);
 
 /*
+ * A part of the operation went over in `commands` driver commands before the rest failed: it gets a position of its
+ * own, so that who waits for the queue's work waits for it too, and the failure will be at the next. Stays LOCKED.
+ */
+void hdrt__commit_part(hdrt__commit *commit, uint32_t commands);
+
+/*
  * The operation's driver call failed: the queue fails from its position, and the lock is let go. Of the words, format
  * says what was attempted. \return HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, with the message.
  */

@@ -70,15 +70,16 @@ static hdrt_status fill(hdrt__commit *commit, hdrt_ptr dst, const unsigned char 
         return status;
     }
     hdrt__call call;
-    if (pattern_bytes <= 4 || repeats_a_word(pattern, pattern_bytes)) {
-        call = fill_short(queue, dst, pattern, pattern_bytes, count);
-    } else {
+    bool is_long = pattern_bytes > 4 && !repeats_a_word(pattern, pattern_bytes);
+    if (is_long) {
         commands = 0;
         call = fill_long(queue, dst, pattern, pattern_bytes, count, &commands);
+    } else {
+        call = fill_short(queue, dst, pattern, pattern_bytes, count);
     }
     if (call.result) {
-        if (commands > 1) {
-            queue->commands += commands; /* the beginning went over */
+        if (is_long && commands) {
+            hdrt__commit_part(commit, commands);
         }
         return hdrt__commit_failed(commit, call, "filling %llu times %u bytes at 0x%llx", (unsigned long long)count,
                                    pattern_bytes, dst);

@@ -79,7 +79,7 @@ static hdrt_status enqueue_call(hdrt__commit *commit, hdrt_host_function functio
         call = wait_for_ticket(queue, ticket);
         if (call.result) {
             hdrt__host_channel_drop_last(channel);
-            queue->commands++; /* the notification will come */
+            hdrt__commit_part(commit, 1); /* the notification will come */
             return hdrt__commit_failed(commit, call, "a host call");
         }
     }
