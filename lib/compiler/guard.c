@@ -49,7 +49,9 @@ static bool has_no_memory(void)
 static void die(int number)
 {
     int which = number == SIGABRT ? ABORTED : number == SIGSEGV || number == SIGBUS ? BAD_ACCESS : OTHER_SIGNAL;
-    if (speaks_of_memory() || has_no_memory())
+    if (number == SIGXCPU)
+        which = TIME_IS_UP;
+    else if (speaks_of_memory() || has_no_memory())
         which = OUT_OF_MEMORY;
     hdrt__cc_send(dying.socket, dying.replies[which].bytes, dying.replies[which].size);
     _exit(1);
@@ -80,7 +82,7 @@ static void prepare(hdrt__cc_guard *guard, const hdrt__cc_request *request)
         [BAD_ACCESS] = "an invalid memory access, or a stack overflow by too deep nesting",
         [OTHER_SIGNAL] = "by a signal",
     };
-    for (int i = 0; i <= HDRT__CC_GUARD_REPLIES; i++) {
+    for (int i = 0; i < HDRT__CC_GUARD_REPLIES; i++) {
         hdrt__cc_reply reply = {0};
         if (i == TIME_IS_UP)
             hdrt__cc_reply_fail(&reply, HDRT_CC_STATUS_LIMIT, "'%s' did not finish within %u ms and was stopped",
@@ -126,7 +128,7 @@ bool hdrt__cc_guard_begin(hdrt__cc_guard *guard, int socket, const hdrt__cc_requ
         goto close_said;
     }
     prepare(guard, request);
-    for (int i = 0; i <= HDRT__CC_GUARD_REPLIES; i++)
+    for (int i = 0; i < HDRT__CC_GUARD_REPLIES; i++)
         if (guard->replies[i].failed) {
             hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_MEMORY, "out of memory while preparing the compile");
             goto free_replies;
@@ -141,7 +143,7 @@ bool hdrt__cc_guard_begin(hdrt__cc_guard *guard, int socket, const hdrt__cc_requ
     return true;
 
 free_replies:
-    for (int i = 0; i <= HDRT__CC_GUARD_REPLIES; i++)
+    for (int i = 0; i < HDRT__CC_GUARD_REPLIES; i++)
         hdrt__cc_buffer_free(&guard->replies[i]);
 close_said:
     if (guard->said >= 0)
@@ -161,6 +163,6 @@ void hdrt__cc_guard_end(hdrt__cc_guard *guard, hdrt__cc_buffer *log)
     for (off_t at = 0; at < 1 << 20 && (got = pread(guard->said, bytes, sizeof bytes, at)) > 0; at += got)
         hdrt__cc_buffer_append(log, bytes, (size_t)got);
     close(guard->said);
-    for (int i = 0; i <= HDRT__CC_GUARD_REPLIES; i++)
+    for (int i = 0; i < HDRT__CC_GUARD_REPLIES; i++)
         hdrt__cc_buffer_free(&guard->replies[i]);
 }

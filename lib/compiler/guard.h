@@ -12,10 +12,10 @@
 
 #include "compiler/job.h"
 
-enum { HDRT__CC_GUARD_REPLIES = 4 };
+enum { HDRT__CC_GUARD_REPLIES = 5 };
 
 typedef struct hdrt__cc_guard {
-    hdrt__cc_buffer replies[HDRT__CC_GUARD_REPLIES + 1]; /* prepared, because a dying process cannot prepare them */
+    hdrt__cc_buffer replies[HDRT__CC_GUARD_REPLIES]; /* prepared, because a dying process cannot prepare them */
     struct rlimit address_space, processor;              /* as they were */
     int said;                                            /* memory object that takes standard error */
 } hdrt__cc_guard;

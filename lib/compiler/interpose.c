@@ -36,6 +36,7 @@ typedef FILE *fopen_call(const char *path, const char *mode);
 typedef int fstatat_call(int folder, const char *path, struct stat *status, int flags);
 typedef int fxstatat_call(int version, int folder, const char *path, struct stat *status, int flags);
 typedef int faccessat_call(int folder, const char *path, int mode, int flags);
+typedef int statx_call(int folder, const char *path, int flags, unsigned mask, struct statx *status);
 
 static int next_openat(int folder, const char *path, int flags, mode_t mode)
 {
@@ -77,6 +78,16 @@ static int next_faccessat(int folder, const char *path, int mode, int flags)
     faccessat_call *function = (faccessat_call *)next_definition(&place, "faccessat");
     if (function != NULL)
         return function(folder, path, mode, flags);
+    errno = ENOSYS;
+    return -1;
+}
+
+static int next_statx(int folder, const char *path, int flags, unsigned mask, struct statx *status)
+{
+    static _Atomic(void *) place;
+    statx_call *function = (statx_call *)next_definition(&place, "statx");
+    if (function != NULL)
+        return function(folder, path, flags, mask, status);
     errno = ENOSYS;
     return -1;
 }
@@ -245,6 +256,32 @@ EXPORT int openat64(int folder, const char *path, int flags, ...)
     return open_file(folder, path, flags | O_LARGEFILE, mode);
 }
 
+/* What fortified callers call instead, when the flags are not known while compiling. */
+int hdrt__cc_open_2(const char *path, int flags) __asm__("__open_2");
+int hdrt__cc_open64_2(const char *path, int flags) __asm__("__open64_2");
+int hdrt__cc_openat_2(int folder, const char *path, int flags) __asm__("__openat_2");
+int hdrt__cc_openat64_2(int folder, const char *path, int flags) __asm__("__openat64_2");
+
+EXPORT int hdrt__cc_open_2(const char *path, int flags)
+{
+    return open_file(AT_FDCWD, path, flags, 0);
+}
+
+EXPORT int hdrt__cc_open64_2(const char *path, int flags)
+{
+    return open_file(AT_FDCWD, path, flags | O_LARGEFILE, 0);
+}
+
+EXPORT int hdrt__cc_openat_2(int folder, const char *path, int flags)
+{
+    return open_file(folder, path, flags, 0);
+}
+
+EXPORT int hdrt__cc_openat64_2(int folder, const char *path, int flags)
+{
+    return open_file(folder, path, flags | O_LARGEFILE, 0);
+}
+
 /* Reading by stdio: our own descriptor, so that it is one open and not two. */
 static FILE *open_stream(const char *path, const char *mode)
 {
@@ -269,12 +306,27 @@ EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode)
     return open_stream(path, mode);
 }
 
-EXPORT int access(const char *path, int mode)
+/* Note the look that another call is about to take. false: it is to fail, errno says how. */
+static bool may_look(int folder, const char *path, int flags)
 {
     struct stat status;
-    if (hdrt__cc_watch(path, false) != HDRT__CC_PASS && look_at(AT_FDCWD, path, &status, 0) != 0)
-        return -1;
-    return next_faccessat(AT_FDCWD, path, mode, 0);
+    return path[0] == '\0' || hdrt__cc_watch(path, false) == HDRT__CC_PASS ||
+           look_at(folder, path, &status, flags & AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+EXPORT int access(const char *path, int mode)
+{
+    return may_look(AT_FDCWD, path, 0) ? next_faccessat(AT_FDCWD, path, mode, 0) : -1;
+}
+
+EXPORT int faccessat(int folder, const char *path, int mode, int flags)
+{
+    return may_look(folder, path, flags) ? next_faccessat(folder, path, mode, flags) : -1;
+}
+
+EXPORT int statx(int folder, const char *restrict path, int flags, unsigned mask, struct statx *restrict status)
+{
+    return may_look(folder, path, flags) ? next_statx(folder, path, flags, mask, status) : -1;
 }
 
 EXPORT int stat(const char *restrict path, struct stat *restrict status)

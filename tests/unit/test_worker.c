@@ -618,11 +618,12 @@ START_TEST(what_nvrtc_reads)
     worker_process worker = worker_start();
     worker_ask ask = ask_nvrtc(library, "#include\nread sub/a.h\nread /nonexistent/x\nthread b.h\nread fifo\nread sub\n"
                                         "read /proc/self/stat\nread a.h/b\nread sub/a.h/b\nread loop");
-    ck_assert_int_eq(symlinkat("loop", open(folder, O_RDONLY), "loop"), 0);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/loop", folder);
+    ck_assert_int_eq(symlink("loop", path), 0);
     worker_reply reply = worker_compile(&worker, &ask);
     ck_assert_msg(reply.status == HDRT_CC_STATUS_OK, "%s", worker_print(&reply));
     ck_assert(worker_says(&reply, HDRT_CC_CODE_PTX, "\ntext of a\n"));
-    char path[4096];
     snprintf(path, sizeof path, "%s/sub/a.h", folder);
     ck_assert(worker_lists(&reply, HDRT_CC_DEPENDENCY, path));
     ck_assert(worker_lists(&reply, HDRT_CC_DEPENDENCY, threaded));
@@ -640,6 +641,81 @@ START_TEST(what_nvrtc_reads)
     free(fifo);
     free(threaded);
     free(library);
+}
+END_TEST
+
+START_TEST(every_call_is_recorded)
+{
+    static const char *const calls[] = {"open",    "open64",  "openat",    "openat64", "fopen",     "fopen64",
+                                        "access",  "stat",    "lstat",     "fstatat",  "stat64",    "lstat64",
+                                        "fstatat64", "__xstat", "__xstat64", "__lxstat", "__lxstat64", "faccessat",
+                                        "statx",   "__open_2", "__open64_2"};
+    const size_t count = sizeof calls / sizeof *calls;
+    char *library = fake_nvrtc("fake_nvrtc"), source[4096], path[4096], line[64];
+    worker_process worker = worker_start();
+    worker_ask ask = ask_nvrtc(library, source);
+    snprintf(source, sizeof source, "calls %s", folder);
+    worker_reply reply = worker_compile(&worker, &ask);
+    ck_assert_msg(reply.status == HDRT_CC_STATUS_OK, "%s", worker_print(&reply));
+    for (size_t i = 0; i < count; i++) { /* nothing there */
+        snprintf(path, sizeof path, "%s/%s", folder, calls[i]);
+        snprintf(line, sizeof line, "\n%s no\n", calls[i]);
+        ck_assert_msg(worker_lists(&reply, HDRT_CC_ABSENT, path), "%s", calls[i]);
+        ck_assert_msg(worker_says(&reply, HDRT_CC_CODE_PTX, line), "%s", calls[i]);
+    }
+    ck_assert(worker_says(&reply, HDRT_CC_CODE_PTX, "written yes\nwritten yes\n"));
+    ck_assert_uint_eq(worker_count(&reply, HDRT_CC_ABSENT), count);
+    ck_assert_uint_eq(worker_count(&reply, HDRT_CC_DEPENDENCY), 0);
+    worker_reply_free(&reply);
+    for (size_t i = 0; i < count; i++)
+        free(folder_write(folder, calls[i], calls[i]));
+    nap(20);
+    reply = worker_compile(&worker, &ask);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, calls[i]);
+        snprintf(line, sizeof line, "\n%s yes\n", calls[i]);
+        ck_assert_msg(worker_lists(&reply, HDRT_CC_DEPENDENCY, path), "%s", calls[i]);
+        ck_assert_msg(worker_says(&reply, HDRT_CC_CODE_PTX, line), "%s", calls[i]);
+        ck_assert_int_eq(remove(path), 0);
+        ck_assert_int_eq(mkfifo(path, 0666), 0);
+    }
+    ck_assert_uint_eq(worker_count(&reply, HDRT_CC_DEPENDENCY), count);
+    worker_reply_free(&reply);
+    reply = worker_compile(&worker, &ask); /* named pipes now: none is opened, each is said not to be there */
+    for (size_t i = 0; i < count; i++) {
+        snprintf(line, sizeof line, "\n%s no\n", calls[i]);
+        ck_assert_msg(worker_says(&reply, HDRT_CC_CODE_PTX, line), "%s", calls[i]);
+    }
+    ck_assert_uint_eq(worker_count(&reply, HDRT_CC_DIAGNOSTIC), count);
+    ck_assert_uint_eq(worker_count(&reply, HDRT_CC_NO_STORE), 8); /* the first few reasons */
+    worker_reply_free(&reply);
+    worker_stop(&worker);
+    free(library);
+}
+END_TEST
+
+/* Sockets closed at any moment of a compile: never anything left running. */
+START_TEST(sockets_closed_at_random)
+{
+    unsigned seed = 11;
+    char *script = folder_script(folder, "slow", "echo $$ >> started; exec sleep 60");
+    for (int i = 0; i < 25; i++) {
+        worker_process worker = worker_start();
+        worker_ask ask = worker_ask_clang(script, "");
+        ask.directory = folder;
+        worker_send(&worker, &ask);
+        nap(rand_r(&seed) % 30);
+        worker_stop(&worker);
+    }
+    char path[4096];
+    snprintf(path, sizeof path, "%s/started", folder);
+    FILE *file = fopen(path, "re");
+    int pid;
+    while (file != NULL && fscanf(file, "%d", &pid) == 1)
+        ck_assert(dies(pid));
+    if (file != NULL)
+        fclose(file);
+    free(script);
 }
 END_TEST
 
@@ -693,6 +769,8 @@ int main(void)
     tcase_add_loop_test(tests, nvrtc_that_misbehaves, 0, COUNT(misdeeds));
     tcase_add_test(tests, what_nvrtc_is_given);
     tcase_add_test(tests, what_nvrtc_reads);
+    tcase_add_test(tests, every_call_is_recorded);
+    tcase_add_test(tests, sockets_closed_at_random);
     tcase_add_test(tests, nvrtc_that_is_replaced);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -4,6 +4,7 @@
  * is a list of commands, one a line; what is not one is passed over. Its "PTX" is the list of options it was given.
  * FAKE_OLD builds one that is like 11.8: it lists no targets, and knows neither -no-cache nor -frandom-seed.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -102,6 +103,66 @@ static void look_at(hdrt__nvrtc_program program, const char *path)
     fclose(stream);
 }
 
+static void note_descriptor(hdrt__nvrtc_program program, const char *name, int fd)
+{
+    strcat(strcat(program->ptx, name), fd >= 0 ? " yes\n" : " no\n");
+    if (fd >= 0)
+        close(fd);
+}
+
+static void note_stream(hdrt__nvrtc_program program, const char *name, FILE *stream)
+{
+    note_descriptor(program, name, stream != NULL ? dup(fileno(stream)) : -1);
+    if (stream != NULL)
+        fclose(stream);
+}
+
+static void note_result(hdrt__nvrtc_program program, const char *name, int result)
+{
+    strcat(strcat(program->ptx, name), result == 0 ? " yes\n" : " no\n");
+}
+
+/* Every call by which a file can be looked at, each at a file of the call's own name in the folder `path`. */
+static void call_all(hdrt__nvrtc_program program, const char *path)
+{
+    struct stat status;
+    struct stat64 status64;
+    int folder = open(path, O_RDONLY | O_DIRECTORY);
+    if (folder < 0 || chdir(path) != 0)
+        return;
+    note_descriptor(program, "open", open("open", O_RDONLY));
+    note_descriptor(program, "open64", open64("open64", O_RDONLY));
+    note_descriptor(program, "openat", openat(folder, "openat", O_RDONLY));
+    note_descriptor(program, "openat64", openat64(AT_FDCWD, "openat64", O_RDONLY));
+    note_stream(program, "fopen", fopen("fopen", "re"));
+    note_stream(program, "fopen64", fopen64("fopen64", "rb"));
+    note_result(program, "access", access("access", R_OK));
+    note_result(program, "stat", stat("stat", &status));
+    note_result(program, "lstat", lstat("lstat", &status));
+    note_result(program, "fstatat", fstatat(folder, "fstatat", &status, 0));
+    note_result(program, "stat64", stat64("stat64", &status64));
+    note_result(program, "lstat64", lstat64("lstat64", &status64));
+    note_result(program, "fstatat64", fstatat64(folder, "fstatat64", &status64, 0));
+    struct statx statusx;
+    note_result(program, "faccessat", faccessat(folder, "faccessat", F_OK, 0));
+    note_result(program, "statx", statx(folder, "statx", 0, STATX_SIZE, &statusx));
+    static const char *const fortified[] = {"__open_2", "__open64_2"};
+    for (size_t i = 0; i < sizeof fortified / sizeof *fortified; i++) {
+        int (*call)(const char *, int) = (int (*)(const char *, int))dlsym(RTLD_DEFAULT, fortified[i]);
+        note_descriptor(program, fortified[i], call != NULL ? call(fortified[i], O_RDONLY) : -1);
+    }
+    static const char *const older[] = {"__xstat", "__xstat64", "__lxstat", "__lxstat64"};
+    for (size_t i = 0; i < sizeof older / sizeof *older; i++) {
+        int (*call)(int, const char *, struct stat *) =
+            (int (*)(int, const char *, struct stat *))dlsym(RTLD_DEFAULT, older[i]);
+        note_result(program, older[i], call != NULL ? call(1, older[i], &status) : -1);
+    }
+    int fd = open("written", O_WRONLY | O_CREAT, 0644); /* not a look */
+    note_descriptor(program, "written", fd);
+    note_stream(program, "written", fopen("written", "r+"));
+    close(folder);
+}
+
 /* A result other than success ends the compile. */
 static hdrt__nvrtc_result obey(hdrt__nvrtc_program program, const char *word, const char *rest)
 {
@@ -122,6 +183,8 @@ static hdrt__nvrtc_result obey(hdrt__nvrtc_program program, const char *word, co
             sleep(1);
     if (strcmp(word, "read") == 0)
         look_at(program, rest);
+    if (strcmp(word, "calls") == 0)
+        call_all(program, rest);
     if (strcmp(word, "thread") == 0 && pthread_create(&thread, NULL, look_from_a_thread, (void *)rest) == 0)
         pthread_join(thread, NULL);
     if (strcmp(word, "log") == 0)
