@@ -11,6 +11,12 @@ const area *const areas[] = {
     &area_copy,
     &area_pointer,
     &area_pool,
+    &area_stream,
+    &area_event,
+    &area_host,
+    &area_value,
+    &area_capture,
+    &area_capture_calls,
 };
 
 const size_t area_count = COUNT_OF(areas);

@@ -13,7 +13,7 @@
 
 #define OBJECTS_MAX 64
 #define MODULES_MAX 32
-#define HOLDS_MAX 16
+#define HOLDS_MAX 64
 
 typedef struct object {
     enum { BYTES, PINNED, STREAM, EVENT } kind;
@@ -156,12 +156,45 @@ bool tidy_up(void)
     return well;
 }
 
+/* ---- kernels ---- */
+
+hdcu_module module_of(const char *text)
+{
+    for (size_t i = 0; i < module_count; i++)
+        if (modules[i].text == text)
+            return modules[i].module;
+    hdcu_module loaded = NULL;
+    NEED(cuModuleLoadData(&loaded, text));
+    if (module_count < MODULES_MAX) {
+        modules[module_count].text = text;
+        modules[module_count++].module = loaded;
+    }
+    return loaded;
+}
+
+hdcu_function kernel_of(const char *text, const char *name)
+{
+    hdcu_function found = NULL;
+    NEED(cuModuleGetFunction(&found, module_of(text), name));
+    return found;
+}
+
 /* ---- holding streams up ---- */
+
+/* Loading code may wait for the device, so what is launched while a stream is held up is loaded before. */
+void load_shared_kernels(void)
+{
+    static const char *const names[] = {"nothing", "store", "add", "copy", "spin"};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        cu.cuFuncLoad(kernel_of(module_basic, names[i]));
+}
 
 hold *hold_up(hdcu_stream stream)
 {
     if (hold_count == HOLDS_MAX)
         give_up("more than %d holds in one process", HOLDS_MAX);
+    if (!hold_count)
+        load_shared_kernels();
     if (!hold_count) {
         void *words = NULL;
         NEED(cuMemHostAlloc(&words, HOLDS_MAX * sizeof(uint32_t), HDCU_MEMHOSTALLOC_DEVICEMAP));
@@ -211,29 +244,6 @@ void say_words(hdcu_pointer address, size_t count)
     NEED(cuMemcpyDtoH(words, address, count * sizeof *words));
     for (size_t i = 0; i < count; i++)
         say("%x", words[i]);
-}
-
-/* ---- kernels ---- */
-
-hdcu_module module_of(const char *text)
-{
-    for (size_t i = 0; i < module_count; i++)
-        if (modules[i].text == text)
-            return modules[i].module;
-    hdcu_module loaded = NULL;
-    NEED(cuModuleLoadData(&loaded, text));
-    if (module_count < MODULES_MAX) {
-        modules[module_count].text = text;
-        modules[module_count++].module = loaded;
-    }
-    return loaded;
-}
-
-hdcu_function kernel_of(const char *text, const char *name)
-{
-    hdcu_function found = NULL;
-    NEED(cuModuleGetFunction(&found, module_of(text), name));
-    return found;
 }
 
 /* ---- threads and output ---- */

@@ -46,6 +46,9 @@ void say_words(hdcu_pointer address, size_t count);
 hdcu_module module_of(const char *text);
 hdcu_function kernel_of(const char *text, const char *name);
 
+/* Before a stream is held up by other means than hold_up: code must not be loaded while it is. */
+void load_shared_kernels(void);
+
 /* Kernels of the module that every area shares. */
 #define KERNEL(name) kernel_of(module_basic, name)
 #define ARGUMENTS(...) ((void *[]){__VA_ARGS__})
