@@ -178,6 +178,7 @@ static bool answer(worker *self, const hdrt__cc_buffer *payload)
 {
     hdrt__cc_reply reply = {0};
     hdrt__cc_request request;
+    hdrt__cc_watchdog_busy(true);
     if (hdrt__cc_request_parse(&request, payload->bytes, payload->size, &reply) && source_is_text(&request, &reply)) {
 #ifdef HDRT_SANITIZED
         request.memory_limit = 0; /* a sanitizer reserves terabytes of addresses */
@@ -194,6 +195,7 @@ static bool answer(worker *self, const hdrt__cc_buffer *payload)
     hdrt__cc_request_free(&request);
     bool sent = send_reply(self->socket, &reply);
     hdrt__cc_reply_free(&reply);
+    hdrt__cc_watchdog_busy(false);
     return sent && !worn_out;
 }
 

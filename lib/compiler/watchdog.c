@@ -5,8 +5,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "compiler/child.h"
@@ -15,6 +17,7 @@
 /* One per process, like the thread. */
 static struct {
     int socket, wake;
+    atomic_bool busy;
     pthread_mutex_t lock; /* guards what follows; kept for good by the thread once the deadline has struck */
     bool armed;
     int64_t deadline_ns;
@@ -53,6 +56,16 @@ static int time_to_deadline(void)
     return timeout;
 }
 
+/* Leave the main thread a moment to return from main, which is the clean end, if it is not in a compile. */
+static _Noreturn void end_process(void)
+{
+    struct timespec moment = {0, 10000000};
+    for (int i = 0; i < 50 && !atomic_load(&watchdog.busy); i++)
+        nanosleep(&moment, NULL);
+    hdrt__cc_kill_child();
+    _exit(0);
+}
+
 static void *run(void *argument)
 {
     for (;;) {
@@ -65,9 +78,12 @@ static void *run(void *argument)
         if ((fds[1].revents & POLLIN) != 0 && read(watchdog.wake, &count, sizeof count) < 0 && errno != EAGAIN)
             break;
     }
-    hdrt__cc_kill_child();
-    _exit(0);
-    return argument;
+    end_process();
+}
+
+void hdrt__cc_watchdog_busy(bool busy)
+{
+    atomic_store(&watchdog.busy, busy);
 }
 
 int hdrt__cc_watchdog_start(int socket)

@@ -12,6 +12,8 @@
 
 /* 0, or an errno. */
 int hdrt__cc_watchdog_start(int socket);
+/* Whether a request is being worked on: between them the main thread sees the end of the socket itself. */
+void hdrt__cc_watchdog_busy(bool busy);
 /* At the deadline send `reply`, which stays valid until disarmed, and end the process. */
 void hdrt__cc_watchdog_arm(int64_t deadline_ns, const unsigned char *reply, size_t size);
 /* Returns in time, or not at all. */
