@@ -82,10 +82,10 @@ static const hdsoft_instruction *handle_barrier(hdsoft_warp *warp, const hdsoft_
     unsigned lane = (unsigned)__builtin_ctz(warp->mask), kind = instruction->option[0];
     uint32_t id = ids[lane], expected = counts ? counts[lane] : 0;
     if (id >= HDSOFT_BARRIERS)
-        return hdsoft_fault_raise(warp, instruction, 719, lane, 0, "barrier %u does not exist, there are %d", id,
+        return hdsoft_fault_raise(warp, instruction, 715, lane, 0, "barrier %u does not exist, there are %d", id,
                                   HDSOFT_BARRIERS);
     if (counts && (expected == 0 || expected % HDSOFT_LANES))
-        return hdsoft_fault_raise(warp, instruction, 719, lane, 0,
+        return hdsoft_fault_raise(warp, instruction, 715, lane, 0,
                                   "barrier %u for %u threads: the count must be a multiple of %u", id, expected,
                                   HDSOFT_LANES);
     hdsoft_barrier *barrier = &block->barriers[id];

@@ -129,8 +129,33 @@ static void write_lanes(hdsoft_warp *warp, int32_t operand, bool wide, const uin
     }
 }
 
+/* %tid, %ntid, %ctaid and %nctaid come first in the list of special registers, and most often in kernels. */
+static void special_index(hdsoft_warp *warp, int32_t operand, uint32_t number)
+{
+    const uint32_t *const sizes[] = {warp->run->block, warp->block->id, warp->run->grid};
+    uint32_t *to = (uint32_t *)(void *)(warp->frame + operand);
+    const uint32_t *from = warp->thread_index[number % 3];
+    uint32_t same[HDSOFT_LANES];
+    if (number >= 3) {
+        uint32_t value = sizes[number / 3 - 1][number % 3];
+        for (unsigned lane = 0; lane < HDSOFT_LANES; lane++)
+            same[lane] = value;
+        from = same;
+    }
+    if (warp->active == HDSOFT_ALL_LANES) {
+        memcpy(to, from, HDSOFT_LANES * sizeof *to);
+        return;
+    }
+    for (uint32_t rest = warp->active; rest; rest &= rest - 1)
+        to[__builtin_ctz(rest)] = from[__builtin_ctz(rest)];
+}
+
 static const hdsoft_instruction *special(hdsoft_warp *warp, const hdsoft_instruction *instruction, bool wide)
 {
+    if (!wide && (uint64_t)instruction->immediate < 12) {
+        special_index(warp, instruction->operand[0], (uint32_t)instruction->immediate);
+        return instruction + 1;
+    }
     uint64_t values[HDSOFT_LANES];
     if (hdsoft_special_read(warp, instruction, (uint32_t)instruction->immediate, values))
         write_lanes(warp, instruction->operand[0], wide, values);
@@ -181,7 +206,7 @@ HANDLER(isspacep)
 {
     const uint64_t *addresses = hdsoft_source(warp, instruction->operand[1]);
     uint32_t *to = (uint32_t *)(void *)(warp->frame + instruction->operand[0]), result = 0;
-    bool constant = instruction->option[1] == 2;
+    bool constant = instruction->option[1] == HDSOFT_SPACE_CONSTANT;
     for (uint32_t rest = warp->active; rest; rest &= rest - 1) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
         bool in_window = (addresses[lane] & HDSOFT_WINDOW_MASK) == (uint64_t)instruction->immediate;

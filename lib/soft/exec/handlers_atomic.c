@@ -7,18 +7,16 @@
 #include "soft/exec/control.h"
 #include "soft/exec/lanes.h"
 
-static inline uint32_t to_bits_f32(float value)
+/* In global memory subnormals are zero, in shared memory they are not. */
+static inline uint32_t add_bits_f32(uint32_t a, uint32_t b, bool flushing)
 {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static inline float from_bits_f32(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    float x, y;
+    memcpy(&x, &a, sizeof x);
+    memcpy(&y, &b, sizeof y);
+    x = flushing ? flush(flush(x) + flush(y)) : x + y;
+    x = canonical(x);
+    memcpy(&a, &x, sizeof a);
+    return a;
 }
 
 static inline uint64_t add_bits_f64(uint64_t a, uint64_t b)
@@ -99,8 +97,7 @@ static unsigned char *place(hdsoft_warp *warp, const hdsoft_instruction *instruc
     X(atom_##space##_exch_u32, "w:qw", u32, shared, b) \
     X(atom_##space##_cas_u32, "w:qww", u32, shared, old == b ? c : old) \
     X(atom_##space##_cas_u16, "h:qhh", u16, shared, old == b ? c : old) \
-    X(atom_##space##_add_f32, "f:qf", u32, shared, \
-      to_bits_f32(canonical(from_bits_f32(old) + from_bits_f32(b)))) \
+    X(atom_##space##_add_f32, "f:qf", u32, shared, add_bits_f32(old, b, !(shared))) \
     X(atom_##space##_add_u64, "q:qq", u64, shared, old + b) \
     X(atom_##space##_min_u64, "q:qq", u64, shared, b < old ? b : old) \
     X(atom_##space##_max_u64, "q:qq", u64, shared, b > old ? b : old) \

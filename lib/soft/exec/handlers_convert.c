@@ -76,9 +76,19 @@ EACH_INTEGER(TO_FLOAT, f64)
 EACH_INTEGER(FROM_FLOAT, f32)
 EACH_INTEGER(FROM_FLOAT, f64)
 
+/* What would be below the normal floats even with all their digits becomes zero (tiny after rounding). */
+static inline double flush_before(double a, unsigned rounding)
+{
+    bool away = (rounding == HDSOFT_ROUND_UP && a > 0) || (rounding == HDSOFT_ROUND_DOWN && a < 0);
+    double least = rounding == HDSOFT_ROUND_NEAREST ? 0x1p-126 - 0x1p-151 : 0x1p-126;
+    bool tiny = away ? fabs(a) <= 0x1p-126 - 0x1p-150 : fabs(a) < least;
+    return tiny ? copysign(0.0, a) : a;
+}
+
 #define FLOATS(X) \
     X(cvt_f64_f32, "d:f", f64, f32, (double)a) \
     X(cvt_f32_f64, "f:d", f32, f64, canonical((float)a)) \
+    X(cvt_flush_f64_f64, "d:d", f64, f64, flush_before(a, instruction->option[1])) \
     X(cvt_f32_f32, "f:f", f32, f32, a) \
     X(cvt_f64_f64, "d:d", f64, f64, a) \
     X(cvt_rni_f32_f32, "f:f", f32, f32, canonical(rintf(a))) \

@@ -34,6 +34,11 @@ static inline double double_of(uint64_t bits)
     return value;
 }
 
+static inline double flush_double(double a)
+{
+    return fabs(a) < 0x1p-1022 ? copysign(0.0, a) : a;
+}
+
 /* A number wins over a NaN; -0 is less than +0. */
 static inline float least(float a, float b)
 {
@@ -69,11 +74,11 @@ static inline float any_nan(float a, float b, float otherwise)
 }
 
 #define FLOAT_1(ONE) \
-    ONE(abs_f32, "f:f", f32, f32, float_of(bits_of(a) & 0x7fffffff)) \
-    ONE(abs_ftz_f32, "f:f", f32, f32, float_of(bits_of(flush(a)) & 0x7fffffff)) \
-    ONE(neg_f32, "f:f", f32, f32, float_of(bits_of(a) ^ 0x80000000)) \
-    ONE(neg_ftz_f32, "f:f", f32, f32, float_of(bits_of(flush(a)) ^ 0x80000000)) \
-    ONE(flush_f32, "f:f", f32, f32, flush(a)) \
+    ONE(abs_f32, "f:f", f32, f32, canonical(float_of(bits_of(a) & 0x7fffffff))) \
+    ONE(abs_ftz_f32, "f:f", f32, f32, canonical(float_of(bits_of(flush(a)) & 0x7fffffff))) \
+    ONE(neg_f32, "f:f", f32, f32, canonical(float_of(bits_of(a) ^ 0x80000000))) \
+    ONE(neg_ftz_f32, "f:f", f32, f32, canonical(float_of(bits_of(flush(a)) ^ 0x80000000))) \
+    ONE(flush_f32, "f:f", f32, f32, canonical(flush(a))) \
     ONE(saturate_f32, "f:f", f32, f32, a > 0 ? (a < 1 ? a : 1) : 0) \
     ONE(saturate_f64, "d:d", f64, f64, a > 0 ? (a < 1 ? a : 1) : 0) \
     ONE(rcp_f32, "f:f", f32, f32, canonical(1.0f / a)) \
@@ -87,6 +92,8 @@ static inline float any_nan(float a, float b, float otherwise)
     ONE(abs_f64, "d:d", f64, f64, double_of(bits_of_double(a) & INT64_MAX)) \
     ONE(neg_f64, "d:d", f64, f64, double_of(bits_of_double(a) ^ UINT64_C(1) << 63)) \
     ONE(rcp_f64, "d:d", f64, f64, 1.0 / a) \
+    ONE(rcp_ftz_f64, "d:d", f64, f64, flush_double(1.0 / flush_double(a))) \
+    ONE(rsqrt_ftz_f64, "d:d", f64, f64, 1.0 / sqrt(flush_double(a))) \
     ONE(sqrt_f64, "d:d", f64, f64, sqrt(a)) \
     ONE(rsqrt_f64, "d:d", f64, f64, 1.0 / sqrt(a))
 
@@ -131,7 +138,7 @@ FLOAT_1(DEFINE_1)
 FLOAT_2(DEFINE_2)
 FLOAT_3(DEFINE_3)
 
-/* testp: classes by exponent and fraction. */
+/* testp: classes by exponent and fraction. Zero counts as normal. */
 #define EXPONENT_F32 (a & 0x7f800000u)
 #define EXPONENT_F64 (a & UINT64_C(0x7ff0000000000000))
 #define CLASSES(TEST, type, letters, column, exponent, infinite, sign) \
@@ -139,7 +146,7 @@ FLOAT_3(DEFINE_3)
     TEST(testp_infinite_##type, letters, column, (a & ~(sign)) == (infinite)) \
     TEST(testp_number_##type, letters, column, (a & ~(sign)) <= (infinite)) \
     TEST(testp_notanumber_##type, letters, column, (a & ~(sign)) > (infinite)) \
-    TEST(testp_normal_##type, letters, column, (exponent) != (infinite) && (exponent) != 0) \
+    TEST(testp_normal_##type, letters, column, (exponent) != (infinite) && ((exponent) != 0 || (a & ~(sign)) == 0)) \
     TEST(testp_subnormal_##type, letters, column, (exponent) == 0 && (a & ~(sign)) != 0)
 #define TEST_FORMS(TEST) \
     CLASSES(TEST, f32, "p:f", u32, EXPONENT_F32, 0x7f800000u, 0x80000000u) \

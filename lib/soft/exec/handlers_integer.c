@@ -2,9 +2,9 @@
 /* Integer arithmetic, logic and bit fields. */
 #include "soft/exec/lanes.h"
 
-/* What a division by zero gives is unspecified; an H200's code gives all ones, and the dividend as remainder. */
+/* What a division by zero gives is unspecified; an H200 answers all ones, as quotient and as remainder. */
 #define DIVIDE(a, b) ((b) == 0 ? (__typeof__(a))-1 : (__typeof__(a))((a) / (b)))
-#define REMAINDER(a, b) ((b) == 0 ? (a) : (__typeof__(a))((a) % (b)))
+#define REMAINDER(a, b) ((b) == 0 ? (__typeof__(a))-1 : (__typeof__(a))((a) % (b)))
 /* The most negative number by -1 wraps. */
 #define DIVIDE_SIGNED(T, a, b) ((b) == -1 ? (T)(0 - (uint64_t)(a)) : DIVIDE(a, b))
 #define REMAINDER_SIGNED(a, b) ((b) == -1 ? 0 : REMAINDER(a, b))
@@ -48,9 +48,15 @@ static inline uint32_t find_shift(uint32_t found, uint32_t highest)
     return found == UINT32_MAX ? found : highest - found;
 }
 
+/* Positions and lengths are 8 bits wide; the 64-bit forms, which an H200 makes of several, do not cut them off. */
+static inline unsigned field_size(uint32_t value, unsigned bits)
+{
+    return bits == 32 ? value & 0xff : value > 255 ? 255 : value;
+}
+
 static inline uint64_t extract(uint64_t a, uint32_t b, uint32_t c, unsigned bits, bool is_signed)
 {
-    unsigned position = b & 0xff, length = c & 0xff;
+    unsigned position = field_size(b, bits), length = field_size(c, bits);
     uint64_t sign = 0;
     if (is_signed && length) {
         unsigned last = position + length - 1 < bits - 1 ? position + length - 1 : bits - 1;
@@ -64,7 +70,7 @@ static inline uint64_t extract(uint64_t a, uint32_t b, uint32_t c, unsigned bits
 
 static inline uint64_t insert(uint64_t a, uint64_t b, uint32_t c, uint32_t d, unsigned bits)
 {
-    unsigned position = c & 0xff, length = d & 0xff;
+    unsigned position = field_size(c, bits), length = field_size(d, bits);
     if (position >= bits || length == 0)
         return b;
     if (length > bits - position)
@@ -152,10 +158,12 @@ static inline int64_t extend_24(uint32_t a)
 /* The position of the offset-th set bit from base on; all ones if there is none. */
 static inline uint32_t find_nth(uint32_t mask, uint32_t base, int32_t offset)
 {
+    if (base > 31)
+        return UINT32_MAX;
     if (offset == 0)
-        return base < 32 && mask >> base & 1 ? base : UINT32_MAX;
+        return mask >> base & 1 ? base : UINT32_MAX;
     int step = offset > 0 ? 1 : -1, found = 0;
-    for (int at = (int)(base & 31); at >= 0 && at < 32; at += step) {
+    for (int at = (int)base; at >= 0 && at < 32; at += step) {
         found += mask >> at & 1;
         if ((mask >> at & 1) && found == offset * step)
             return (uint32_t)at;

@@ -14,24 +14,20 @@ typedef struct lane_survey {
     bool consecutive;
 } lane_survey;
 
-/* Whether 32 active lanes are `stride` bytes apart. */
-INLINE bool lanes_consecutive(const column_64 *base, uint64_t stride)
-{
-    uint64_t first = base[0], differences = 0;
-    HDSOFT_EACH_LANE differences |= (base[lane] - first) ^ (lane * stride);
-    return differences == 0;
-}
-
 INLINE void look_at(const hdsoft_warp *warp, const hdsoft_instruction *instruction, lane_survey *survey)
 {
     const column_64 *base = (const column_64 *)hdsoft_source(warp, instruction->operand[0]);
     uint64_t offset = (uint64_t)instruction->immediate;
     uint64_t stand_in = base[__builtin_ctz(warp->active)] + offset;
-    uint32_t active = warp->active;
     uint64_t lowest = stand_in, highest = stand_in, bits = 0;
+    if (warp->active == HDSOFT_ALL_LANES) {
+        HDSOFT_EACH_LANE survey->address[lane] = base[lane] + offset;
+    } else {
+        uint32_t active = warp->active;
+        HDSOFT_EACH_LANE survey->address[lane] = active >> lane & 1 ? base[lane] + offset : stand_in;
+    }
     HDSOFT_EACH_LANE {
-        uint64_t address = active >> lane & 1 ? base[lane] + offset : stand_in;
-        survey->address[lane] = address;
+        uint64_t address = survey->address[lane];
         bits |= address;
         lowest = address < lowest ? address : lowest;
         highest = address > highest ? address : highest;
@@ -56,9 +52,57 @@ INLINE unsigned char *range_of(const hdsoft_warp *warp, const hdsoft_instruction
     }
     *base = HDSOFT_WINDOW_SHARED;
     uint64_t end = HDSOFT_WINDOW_SHARED + warp->shared_bytes;
-    return instruction->option[1] == 0 && lowest >= HDSOFT_WINDOW_SHARED && highest < end && end - highest >= bytes
+    return instruction->option[1] == HDSOFT_SPACE_GENERIC && lowest >= HDSOFT_WINDOW_SHARED && highest < end && end - highest >= bytes
                ? warp->shared
                : NULL;
+}
+
+/*
+ * Groups of eight lanes whose addresses are side by side, or all the same, are copied as one: rows of tiles, and what
+ * a row shares. All groups are alike, or none is.
+ */
+#define GROUP 8u
+#define GROUPS (HDSOFT_LANES / GROUP)
+typedef uint64_t __attribute__((vector_size(32), may_alias, aligned(8))) four_addresses;
+
+typedef struct lane_groups {
+    unsigned char *host[GROUPS];
+    bool same; /* one address for the whole group */
+} lane_groups;
+
+/* False: some lane is out of line, or not everything is in range and aligned. */
+INLINE bool find_groups(const hdsoft_warp *warp, const hdsoft_instruction *instruction, bool shared, uint64_t size,
+                        lane_groups *groups)
+{
+    const column_64 *base = (const column_64 *)hdsoft_source(warp, instruction->operand[0]);
+    uint64_t step = base[1] - base[0], origin;
+    if (step != 0 && step != size)
+        return false;
+    four_addresses near = {0, step, 2 * step, 3 * step}, far = near + 4 * step, wrong = {0, 0, 0, 0};
+    uint64_t lowest = UINT64_MAX, highest = 0, bits = 0;
+    for (unsigned g = 0; g < GROUPS; g++) {
+        const column_64 *at = base + g * GROUP;
+        uint64_t first = at[0];
+        wrong |= (*(const four_addresses *)at - first) ^ near;
+        wrong |= (*(const four_addresses *)(at + 4) - first) ^ far;
+        lowest = first < lowest ? first : lowest;
+        highest = first > highest ? first : highest;
+        bits |= first;
+    }
+    uint64_t offset = (uint64_t)instruction->immediate;
+    if (wrong[0] | wrong[1] | wrong[2] | wrong[3] | ((bits | offset) % size))
+        return false;
+    /* An offset may carry over the end of the addresses: then lowest is not below highest. */
+    if (lowest + offset > highest + offset)
+        return false;
+    const unsigned char *host = range_of(warp, instruction, shared, lowest + offset, highest + offset,
+                                         step ? GROUP * size : size, &origin);
+    if (!host)
+        return false;
+    for (unsigned g = 0; g < GROUPS; g++)
+        groups->host[g] = (unsigned char *)((uintptr_t)host + (base[g * GROUP] + offset - origin));
+    groups->same = step == 0;
+    return true;
 }
 
 #define LOAD_ELEMENT(T, C, to, from)    \
@@ -96,17 +140,24 @@ INLINE unsigned char *range_of(const hdsoft_warp *warp, const hdsoft_instruction
         typedef COLUMN_##type column;                                                                          \
         unsigned elements = instruction->option[0];                                                            \
         uint64_t bytes = sizeof(element) * elements, origin;                                                   \
-        const column_64 *base = (const column_64 *)hdsoft_source(warp, instruction->operand[0]);               \
-        if (warp->active == HDSOFT_ALL_LANES && elements == 1 && lanes_consecutive(base, sizeof(element))) {   \
-            uint64_t first = base[0] + (uint64_t)instruction->immediate;                                       \
-            const unsigned char *host = range_of(warp, instruction, is_shared, first, first,                   \
-                                                 sizeof(element) * HDSOFT_LANES, &origin);                     \
-            if (host && first % sizeof(element) == 0) {                                                        \
-                column *to = (column *)(void *)(warp->frame + instruction->operand[1]);                        \
-                host += first - origin;                                                                        \
-                HDSOFT_EACH_LANE LOAD_ELEMENT(element, column, to[lane], host + lane * sizeof(element));       \
-                return instruction + 1;                                                                        \
+        lane_groups groups;                                                                                    \
+        if (warp->active == HDSOFT_ALL_LANES && elements == 1 &&                                               \
+            find_groups(warp, instruction, is_shared, sizeof(element), &groups)) {                             \
+            column *to = (column *)(void *)(warp->frame + instruction->operand[1]);                            \
+            for (unsigned g = 0; g < GROUPS; g++, to += GROUP) {                                               \
+                if (groups.same) {                                                                          \
+                    column same;                                                                               \
+                    LOAD_ELEMENT(element, column, same, groups.host[g]);                                       \
+                    for (unsigned lane = 0; lane < GROUP; lane++)                                              \
+                        to[lane] = same;                                                                       \
+                } else {                                                                                       \
+                    element values[GROUP];                                                                     \
+                    memcpy(values, groups.host[g], sizeof values);                                             \
+                    for (unsigned lane = 0; lane < GROUP; lane++)                                              \
+                        to[lane] = (column)values[lane];                                                       \
+                }                                                                                              \
             }                                                                                                  \
+            return instruction + 1;                                                                            \
         }                                                                                                      \
         lane_survey survey;                                                                                    \
         look_at(warp, instruction, &survey);                                                                   \
@@ -155,20 +206,20 @@ INLINE unsigned char *range_of(const hdsoft_warp *warp, const hdsoft_instruction
         typedef COLUMN_##type column;                                                                          \
         unsigned elements = instruction->option[0];                                                            \
         uint64_t bytes = sizeof(element) * elements, origin;                                                   \
-        const column_64 *base = (const column_64 *)hdsoft_source(warp, instruction->operand[0]);               \
-        if (warp->active == HDSOFT_ALL_LANES && elements == 1 && lanes_consecutive(base, sizeof(element))) {   \
-            uint64_t first = base[0] + (uint64_t)instruction->immediate;                                       \
-            unsigned char *host = range_of(warp, instruction, is_shared, first, first,                         \
-                                           sizeof(element) * HDSOFT_LANES, &origin);                           \
-            if (host && first % sizeof(element) == 0) {                                                        \
-                const column *from = SOURCE(type, 1);                                                          \
-                host += first - origin;                                                                        \
-                HDSOFT_EACH_LANE {                                                                             \
-                    element value = (element)from[lane];                                                       \
-                    memcpy(host + lane * sizeof value, &value, sizeof value);                                  \
-                }                                                                                              \
-                return instruction + 1;                                                                        \
+        lane_groups groups;                                                                                    \
+        if (warp->active == HDSOFT_ALL_LANES && elements == 1 &&                                               \
+            find_groups(warp, instruction, is_shared, sizeof(element), &groups)) {                             \
+            const column *from = SOURCE(type, 1);                                                              \
+            for (unsigned g = 0; g < GROUPS; g++, from += GROUP) {                                             \
+                element values[GROUP];                                                                         \
+                for (unsigned lane = 0; lane < GROUP; lane++)                                                  \
+                    values[lane] = (element)from[lane];                                                        \
+                if (groups.same) /* the last lane wins */                                                   \
+                    memcpy(groups.host[g], &values[GROUP - 1], sizeof(element));                               \
+                else                                                                                           \
+                    memcpy(groups.host[g], values, sizeof values);                                             \
             }                                                                                                  \
+            return instruction + 1;                                                                            \
         }                                                                                                      \
         lane_survey survey;                                                                                    \
         look_at(warp, instruction, &survey);                                                                   \

@@ -51,6 +51,15 @@ static unsigned char *locate(hdsoft_warp *warp, const hdsoft_instruction *instru
         return NULL;
     }
     uint64_t offset = address & ~HDSOFT_WINDOW_MASK;
+    if (instruction->option[1] == HDSOFT_SPACE_GLOBAL && address - HDSOFT_WINDOW_SHARED < HDSOFT_WINDOW_CODE) {
+        hdsoft_fault_raise(warp, instruction, 717, lane, address,
+                           "%s of %u bytes of global memory at 0x%llx, which is %s memory", write ? "write" : "read", size,
+                           (unsigned long long)address,
+                           address < HDSOFT_WINDOW_LOCAL       ? "shared"
+                           : address < HDSOFT_WINDOW_PARAMETER ? "local"
+                                                               : "parameter or code");
+        return NULL;
+    }
     switch (address & HDSOFT_WINDOW_MASK) {
     case 0:
         return locate_device(warp, instruction, lane, address, size, write, remember, host_memory);

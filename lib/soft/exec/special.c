@@ -6,7 +6,7 @@
 #include "soft/exec/forms.h"
 #include "soft/exec/warp.h"
 
-/* X(name, bits, value) with the value of one lane. */
+/* X(name, bits, value) with the value of one lane. The first twelve are known to control.c by their numbers. */
 #define SPECIALS(X) \
     X("%tid.x", 32, warp->thread_index[0][lane]) \
     X("%tid.y", 32, warp->thread_index[1][lane]) \

@@ -192,19 +192,22 @@ void hdsoft_decode_convert(hdsoft_parser *parser, hdsoft_statement *statement)
         return;
     }
     int32_t source = hdsoft_use_column(parser, &statement->argument[1].value, conversion.from, 1);
-    bool single = conversion.from.kind == 'f' && conversion.from.bits == 32;
-    if (conversion.flush && single) {
-        int32_t copy = hdsoft_register_new(parser, 32);
-        hdsoft_emit_temporary(parser, "flush_f32", copy, source, HDSOFT_ABSENT, HDSOFT_ABSENT);
+    if (conversion.flush && conversion.from.kind == 'f') { /* to f32, what is too small before rounding is zero */
+        bool wide = conversion.from.bits == 64;
+        int32_t copy = hdsoft_register_new(parser, wide ? 64 : 32);
+        hdsoft_instruction *flush = hdsoft_emit_temporary(parser, wide ? "cvt_flush_f64_f64" : "flush_f32", copy, source,
+                                                          HDSOFT_ABSENT, HDSOFT_ABSENT);
+        if (flush)
+            flush->option[1] = (uint8_t)conversion.rounding;
         source = copy;
     }
     /* The last of up to four operations writes the destination, the others temporaries. */
-    bool flush = conversion.flush && conversion.to.kind == 'f' && conversion.to.bits == 32;
+    bool flushes = conversion.flush && conversion.to.kind == 'f' && conversion.to.bits == 32;
     bool saturate = conversion.saturate && conversion.to.kind == 'f';
     bool widen = to->bits == 64 && conversion.to.bits < 64;
     int32_t guard = parser->guard;
     unsigned bits = conversion.to.bits == 64 ? 64 : 32;
-    int32_t result = flush || saturate || widen ? hdsoft_register_new(parser, bits) : to->reg;
+    int32_t result = flushes || saturate || widen ? hdsoft_register_new(parser, bits) : to->reg;
     if (result != to->reg)
         parser->guard = HDSOFT_ABSENT;
     hdsoft_instruction *instruction = hdsoft_emit(parser, form, (int32_t[HDSOFT_OPERANDS]){result, source});
@@ -213,7 +216,7 @@ void hdsoft_decode_convert(hdsoft_parser *parser, hdsoft_statement *statement)
         instruction->handler = parser->form_rounded->handler;
         instruction->option[0] = (uint8_t)conversion.rounding;
     }
-    if (flush) {
+    if (flushes) {
         int32_t next = saturate || widen ? hdsoft_register_new(parser, 32) : to->reg;
         parser->guard = next == to->reg ? guard : HDSOFT_ABSENT;
         hdsoft_emit_named(parser, "flush_f32", next, result, HDSOFT_ABSENT, HDSOFT_ABSENT);

@@ -17,7 +17,7 @@ static uint32_t hash_name(const char *name)
 bool hdsoft_forms_index(hdsoft_parser *parser)
 {
     const hdsoft_form *tables[HDSOFT_FORM_TABLES];
-    hdsoft_forms_tables(tables, -1);
+    hdsoft_forms_tables(tables, parser->level);
     uint32_t count = 0;
     for (int t = 0; tables[t]; t++)
         for (const hdsoft_form *form = tables[t]; form->name; form++)

@@ -15,9 +15,13 @@ void hdsoft_parser_fail(hdsoft_parser *parser, int code, uint32_t line, const ch
     parser->code = code;
     va_list arguments;
     va_start(arguments, format);
-    if (line)
-        hdsoft_text_append(parser->log, "line %u: ", line);
-    hdsoft_text_append_list(parser->log, format, arguments);
+    if (parser->lexer.problem) { /* what the parser misses then is only a consequence */
+        hdsoft_text_append(parser->log, "line %u: %s", parser->lexer.line, parser->lexer.problem);
+    } else {
+        if (line)
+            hdsoft_text_append(parser->log, "line %u: ", line);
+        hdsoft_text_append_list(parser->log, format, arguments);
+    }
     va_end(arguments);
     hdsoft_lexer_stop(&parser->lexer);
 }
@@ -76,8 +80,6 @@ void hdsoft_parser_expect_sign(hdsoft_parser *parser, char sign)
     if (token->kind != HDSOFT_TOKEN_END)
         hdsoft_parser_fail(parser, 218, token->line, "'%c' is expected, not '%.*s'", sign,
                            (int)(token->length < 40 ? token->length : 40), token->text);
-    else if (parser->lexer.problem)
-        hdsoft_parser_fail(parser, 218, token->line, "%s", parser->lexer.problem);
     else
         hdsoft_parser_fail(parser, 218, token->line, "'%c' is expected before the end of the text", sign);
 }
@@ -301,8 +303,7 @@ static void parse_body(hdsoft_parser *parser)
         }
     }
     if (parser->depth > outer)
-        hdsoft_parser_fail(parser, 218, lexer->token.line, "%s",
-                           lexer->problem ? lexer->problem : "a function is not closed");
+        hdsoft_parser_fail(parser, 218, lexer->token.line, "a function is not closed");
 }
 
 /* --- functions --- */
@@ -680,6 +681,12 @@ static void parse_module(hdsoft_parser *parser)
 int hdsoft_program_parse(const char *ptx, size_t size, unsigned compute_capability, hdsoft_program **out,
                          hdsoft_text *log)
 {
+    return hdsoft_program_parse_level(ptx, size, compute_capability, -1, out, log);
+}
+
+int hdsoft_program_parse_level(const char *ptx, size_t size, unsigned compute_capability, int level,
+                               hdsoft_program **out, hdsoft_text *log)
+{
     *out = NULL;
     if (log && log->bytes && log->capacity)
         log->bytes[log->length = 0] = '\0';
@@ -695,6 +702,7 @@ int hdsoft_program_parse(const char *ptx, size_t size, unsigned compute_capabili
     parser->program = program;
     parser->log = log;
     parser->compute_capability = compute_capability;
+    parser->level = level;
     parser->function = HDSOFT_NONE;
     hdsoft_lexer_init(&parser->lexer, ptx, size);
     if (hdsoft_forms_index(parser))

@@ -20,15 +20,6 @@
 #define HDSOFT_VECTOR 8
 #define HDSOFT_SCOPE_DEPTH 64
 
-typedef enum hdsoft_space {
-    HDSOFT_SPACE_GENERIC,
-    HDSOFT_SPACE_GLOBAL,
-    HDSOFT_SPACE_CONSTANT,
-    HDSOFT_SPACE_SHARED,
-    HDSOFT_SPACE_LOCAL,
-    HDSOFT_SPACE_PARAMETER,
-} hdsoft_space;
-
 typedef enum hdsoft_binding {
     HDSOFT_BIND_REGISTER,  /* index: virtual register */
     HDSOFT_BIND_RANGE,     /* %r<count>: index is the range's serial number */
@@ -131,6 +122,7 @@ typedef struct hdsoft_parser {
     hdsoft_text *log;
     int code; /* 0, or the CUresult of the first error */
     unsigned compute_capability;
+    int level; /* of the handlers */
 
     struct {
         uint32_t code, origins, effects, functions, globals, shared, constants, relocations, calls, actuals, tables,

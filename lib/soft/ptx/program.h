@@ -35,6 +35,16 @@
 #define HDSOFT_WINDOW_CODE UINT64_C(0x0400000000000000)
 #define HDSOFT_WINDOW_MASK UINT64_C(0xff00000000000000)
 
+/* State spaces, in option[1] of memory accesses. */
+typedef enum hdsoft_space {
+    HDSOFT_SPACE_GENERIC,
+    HDSOFT_SPACE_GLOBAL,
+    HDSOFT_SPACE_CONSTANT,
+    HDSOFT_SPACE_SHARED,
+    HDSOFT_SPACE_LOCAL,
+    HDSOFT_SPACE_PARAMETER,
+} hdsoft_space;
+
 #define HDSOFT_NO_FUNCTION UINT32_MAX
 
 typedef struct hdsoft_warp hdsoft_warp;
@@ -173,6 +183,9 @@ struct hdsoft_program {
     unsigned version, target;          /* .version * 10, .target's number */
 };
 
+/* hdsoft_program_parse with the handlers of an x86 level (see forms.h): -1 the best, 0 those for any processor. */
+int hdsoft_program_parse_level(const char *ptx, size_t size, unsigned compute_capability, int level,
+                               hdsoft_program **out, hdsoft_text *log);
 /* The source line of an instruction: false if the PTX has no .loc for it. */
 bool hdsoft_program_source(const hdsoft_program *program, uint32_t instruction, const char **file, uint32_t *line);
 /* The function that an instruction belongs to; NULL if none. */
