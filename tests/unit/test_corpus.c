@@ -42,9 +42,8 @@ static float *small_numbers(size_t count, unsigned int seed)
 static const int lengths[] = {1, 31, 32, 33, 127, 128, 129, 1000, 100000};
 #define LENGTH_COUNT ((int)(sizeof lengths / sizeof lengths[0]))
 
-START_TEST(a_stride_covers_all)
+static void check_stride(int n)
 {
-    int n = lengths[_i];
     size_t bytes = (size_t)n * sizeof(float);
     float *x = small_numbers((size_t)n, 1), *y = small_numbers((size_t)n, 2), *result = allocate(bytes);
     hdrt_ptr device_x = kernel_runner_upload(&runner, x, bytes), device_y = kernel_runner_upload(&runner, y, bytes);
@@ -59,11 +58,16 @@ START_TEST(a_stride_covers_all)
     free(y);
     free(result);
 }
+
+START_TEST(a_stride_covers_all)
+{
+    for (int i = 0; i < LENGTH_COUNT; i++)
+        check_stride(lengths[i]);
+}
 END_TEST
 
-START_TEST(sums_are_rounded_to_nearest)
+static void check_sums(int n)
 {
-    int n = lengths[_i];
     size_t bytes = (size_t)n * sizeof(float);
     float *a = allocate(bytes), *b = allocate(bytes), *c = allocate(bytes);
 
@@ -83,11 +87,16 @@ START_TEST(sums_are_rounded_to_nearest)
     free(b);
     free(c);
 }
+
+START_TEST(sums_are_rounded_to_nearest)
+{
+    for (int i = 0; i < LENGTH_COUNT; i++)
+        check_sums(lengths[i]);
+}
 END_TEST
 
-START_TEST(four_floats_go_at_once)
+static void check_four_floats(int n)
 {
-    int n = lengths[_i];
     size_t count = 4 * (size_t)n, bytes = count * sizeof(float);
     float *a = small_numbers(count, 3), *b = small_numbers(count, 4), *c = allocate(bytes);
     hdrt_ptr device_a = kernel_runner_upload(&runner, a, bytes), device_b = kernel_runner_upload(&runner, b, bytes);
@@ -103,6 +112,12 @@ START_TEST(four_floats_go_at_once)
     free(a);
     free(b);
     free(c);
+}
+
+START_TEST(four_floats_go_at_once)
+{
+    for (int i = 0; i < LENGTH_COUNT; i++)
+        check_four_floats(lengths[i]);
 }
 END_TEST
 
@@ -137,9 +152,8 @@ END_TEST
 
 static const int rectangles[][2] = {{1, 1}, {32, 32}, {33, 31}, {31, 33}, {64, 96}, {100, 7}, {7, 100}, {257, 129}};
 
-START_TEST(transpose_is_exact)
+static void check_transpose(int width, int height)
 {
-    int width = rectangles[_i][0], height = rectangles[_i][1];
     size_t count = (size_t)width * (size_t)height, bytes = count * sizeof(float);
     float *in = allocate(bytes), *out = allocate(bytes);
 
@@ -159,13 +173,18 @@ START_TEST(transpose_is_exact)
     free(in);
     free(out);
 }
+
+START_TEST(transpose_is_exact)
+{
+    for (int i = 0; i < (int)(sizeof rectangles / sizeof rectangles[0]); i++)
+        check_transpose(rectangles[i][0], rectangles[i][1]);
+}
 END_TEST
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-START_TEST(shuffles_add_all)
+static void check_shuffles(int n)
 {
-    int n = lengths[_i];
     float *x = small_numbers((size_t)n, 9), sum = 0.5f, expected = 0.5f;
 
     for (int i = 0; i < n; i++)
@@ -179,12 +198,17 @@ START_TEST(shuffles_add_all)
     ck_assert_float_eq(sum, expected);
     free(x);
 }
+
+START_TEST(shuffles_add_all)
+{
+    for (int i = 0; i < LENGTH_COUNT; i++)
+        check_shuffles(lengths[i]);
+}
 END_TEST
 
-START_TEST(a_tree_in_dynamic_shared_memory_adds_all)
+static void check_tree(unsigned int block)
 {
     enum { N = 10000, MOST = (N + 31) / 32 };
-    unsigned int block = 32u << _i;
     unsigned int blocks = (N + block - 1) / block;
     int x[N], out[MOST], n = N;
 
@@ -203,12 +227,18 @@ START_TEST(a_tree_in_dynamic_shared_memory_adds_all)
         ck_assert_int_eq(out[b], (int)expected);
     }
 }
+
+START_TEST(a_tree_in_dynamic_shared_memory_adds_all)
+{
+    for (int i = 0; i < 6; i++)
+        check_tree(32u << i);
+}
 END_TEST
 
-START_TEST(the_last_block_sees_all_sums)
+static void check_last_block(unsigned int blocks)
 {
     enum { N = 20000 };
-    unsigned int blocks = (unsigned int)_i, count = 0;
+    unsigned int count = 0;
     double *x = allocate(N * sizeof *x), sum = -1.0, expected = 0.0;
     int n = N;
 
@@ -230,6 +260,12 @@ START_TEST(the_last_block_sees_all_sums)
     ck_assert_double_eq(sum, expected);
     ck_assert_uint_eq(count, 0);
     free(x);
+}
+
+START_TEST(the_last_block_sees_all_sums)
+{
+    for (int i = 1; i < 9; i++)
+        check_last_block((unsigned int)i);
 }
 END_TEST
 
@@ -272,9 +308,8 @@ END_TEST
 enum { BLOCKS = 5, THREADS = 96, ALL = BLOCKS * THREADS };
 static const hdrt_grid atomics_grid = {{BLOCKS, 1, 1}, {THREADS, 1, 1}, 0};
 
-START_TEST(bytes_are_counted)
+static void check_count(int n)
 {
-    int n = lengths[_i];
     unsigned char *in = allocate((size_t)n);
     unsigned int bins[256] = {0}, expected[256] = {0};
 
@@ -290,6 +325,12 @@ START_TEST(bytes_are_counted)
     kernel_runner_free(&runner, device_in);
     ck_assert_mem_eq(bins, expected, sizeof bins);
     free(in);
+}
+
+START_TEST(bytes_are_counted)
+{
+    for (int i = 0; i < LENGTH_COUNT; i++)
+        check_count(lengths[i]);
 }
 END_TEST
 
@@ -491,27 +532,26 @@ static void check_product(const char *kernel, int n, hdrt_grid grid, bool rectan
 
 START_TEST(product_of_any_shape)
 {
-    static const int sides[] = {2, 16, 17, 50};
-    unsigned int n = (unsigned int)sides[_i];
+    static const unsigned int sides[] = {2, 16, 17, 50};
 
-    check_product("product_naive", sides[_i], hdrt_grid_2d(n, n, 16, 8), true);
+    for (int i = 0; i < 4; i++)
+        check_product("product_naive", (int)sides[i], hdrt_grid_2d(sides[i], sides[i], 16, 8), true);
 }
 END_TEST
 
 START_TEST(product_by_tiles)
 {
-    unsigned int n = 16u * (unsigned int)_i;
-
-    check_product("product_tiled_8", (int)n, hdrt_grid_2d(n, n, 8, 8), false);
-    check_product("product_tiled_16", (int)n, hdrt_grid_2d(n, n, 16, 16), false);
+    for (unsigned int n = 16; n <= 48; n += 16) {
+        check_product("product_tiled_8", (int)n, hdrt_grid_2d(n, n, 8, 8), false);
+        check_product("product_tiled_16", (int)n, hdrt_grid_2d(n, n, 16, 16), false);
+    }
 }
 END_TEST
 
 START_TEST(product_in_registers)
 {
-    unsigned int n = 64u * (unsigned int)_i;
-
-    check_product("product_in_registers", (int)n, (hdrt_grid){{n / 64, n / 64, 1}, {256, 1, 1}, 0}, false);
+    for (unsigned int n = 64; n <= 128; n += 64)
+        check_product("product_in_registers", (int)n, (hdrt_grid){{n / 64, n / 64, 1}, {256, 1, 1}, 0}, false);
 }
 END_TEST
 
@@ -529,19 +569,18 @@ static Suite *corpus_suite(void)
 {
     Suite *suite = suite_create("corpus");
     TCase *vectors = add_case(suite, "vectors", open_vectors);
-    tcase_add_loop_test(vectors, a_stride_covers_all, 0, LENGTH_COUNT);
-    tcase_add_loop_test(vectors, sums_are_rounded_to_nearest, 0, LENGTH_COUNT);
-    tcase_add_loop_test(vectors, four_floats_go_at_once, 0, LENGTH_COUNT);
+    tcase_add_test(vectors, a_stride_covers_all);
+    tcase_add_test(vectors, sums_are_rounded_to_nearest);
+    tcase_add_test(vectors, four_floats_go_at_once);
     tcase_add_test(vectors, narrow_elements_extend_and_wrap);
-    tcase_add_loop_test(add_case(suite, "transpose", open_transpose), transpose_is_exact, 0,
-                        (int)(sizeof rectangles / sizeof rectangles[0]));
+    tcase_add_test(add_case(suite, "transpose", open_transpose), transpose_is_exact);
     TCase *reductions = add_case(suite, "reductions", open_reductions);
-    tcase_add_loop_test(reductions, shuffles_add_all, 0, LENGTH_COUNT);
-    tcase_add_loop_test(reductions, a_tree_in_dynamic_shared_memory_adds_all, 0, 6);
-    tcase_add_loop_test(reductions, the_last_block_sees_all_sums, 1, 9);
+    tcase_add_test(reductions, shuffles_add_all);
+    tcase_add_test(reductions, a_tree_in_dynamic_shared_memory_adds_all);
+    tcase_add_test(reductions, the_last_block_sees_all_sums);
     tcase_add_test(reductions, a_warp_reduces_at_once);
     TCase *atomics = add_case(suite, "atomics", open_atomics);
-    tcase_add_loop_test(atomics, bytes_are_counted, 0, LENGTH_COUNT);
+    tcase_add_test(atomics, bytes_are_counted);
     tcase_add_test(atomics, int_atomics);
     tcase_add_test(atomics, unsigned_atomics);
     tcase_add_test(atomics, wide_atomics);
@@ -551,9 +590,9 @@ static Suite *corpus_suite(void)
     tcase_add_test(atomics, compare_and_swap_of_16_bits);
     tcase_add_test(atomics, a_lock_excludes);
     TCase *products = add_case(suite, "products", open_products);
-    tcase_add_loop_test(products, product_of_any_shape, 0, 4);
-    tcase_add_loop_test(products, product_by_tiles, 1, 4);
-    tcase_add_loop_test(products, product_in_registers, 1, 3);
+    tcase_add_test(products, product_of_any_shape);
+    tcase_add_test(products, product_by_tiles);
+    tcase_add_test(products, product_in_registers);
     return suite;
 }
 

@@ -65,9 +65,9 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
-START_TEST(saxpy_is_exact)
+static void check_saxpy(int index)
 {
-    unsigned long long n = sizes[_i].n;
+    unsigned long long n = sizes[index].n;
     size_t bytes = (size_t)n * sizeof(float);
     float *x = allocate(bytes), *y = allocate(bytes), *result = allocate(bytes);
 
@@ -76,7 +76,7 @@ START_TEST(saxpy_is_exact)
         y[i] = 1.0f / (float)(i + 3);
     }
     hdrt_ptr device_x = kernel_runner_upload(&runner, x, bytes), device_y = kernel_runner_upload(&runner, y, bytes);
-    kernel_runner_launch(&runner, "saxpy", grid_of(_i), HDRT_ARGS(2.7f, device_x, device_y, n));
+    kernel_runner_launch(&runner, "saxpy", grid_of(index), HDRT_ARGS(2.7f, device_x, device_y, n));
     kernel_runner_take(&runner, result, device_y, bytes);
     kernel_runner_free(&runner, device_x);
     for (unsigned long long i = 0; i < n; i++)
@@ -84,6 +84,12 @@ START_TEST(saxpy_is_exact)
     free(x);
     free(y);
     free(result);
+}
+
+START_TEST(saxpy_is_exact)
+{
+    for (int i = 0; i < SIZE_COUNT; i++)
+        check_saxpy(i);
 }
 END_TEST
 
@@ -123,17 +129,24 @@ static void filter_end(struct filter *filter)
     free(filter->out);
 }
 
-START_TEST(upper_is_tr)
+static void check_upper(int index)
 {
-    struct filter filter = filter_begin(_i);
+    struct filter filter = filter_begin(index);
     const unsigned char *in = filter.in, *out = filter.out;
 
-    kernel_runner_launch(&runner, "upper", grid_of(_i), HDRT_ARGS(filter.device_in, filter.device_out, sizes[_i].n));
+    kernel_runner_launch(&runner, "upper", grid_of(index),
+                         HDRT_ARGS(filter.device_in, filter.device_out, sizes[index].n));
     filter_read(&filter);
     for (size_t i = 0; i < filter.n; i++)
         EXPECT(out[i] == (in[i] >= 'a' && in[i] <= 'z' ? in[i] - 32 : in[i]), "n %zu, byte %zu: %02x gives %02x",
                filter.n, i, in[i], out[i]);
     filter_end(&filter);
+}
+
+START_TEST(upper_is_tr)
+{
+    for (int i = 0; i < SIZE_COUNT; i++)
+        check_upper(i);
 }
 END_TEST
 
@@ -152,17 +165,23 @@ START_TEST(upper_knows_every_byte)
 }
 END_TEST
 
-START_TEST(xor_takes_the_lowest_byte)
+static void check_xor(int index)
 {
-    struct filter filter = filter_begin(_i);
+    struct filter filter = filter_begin(index);
 
-    kernel_runner_launch(&runner, "xor_bytes", grid_of(_i),
-                         HDRT_ARGS(filter.device_in, filter.device_out, sizes[_i].n, 0x123456a7u));
+    kernel_runner_launch(&runner, "xor_bytes", grid_of(index),
+                         HDRT_ARGS(filter.device_in, filter.device_out, sizes[index].n, 0x123456a7u));
     filter_read(&filter);
     for (size_t i = 0; i < filter.n; i++)
         EXPECT(filter.out[i] == (filter.in[i] ^ 0xa7), "n %zu, byte %zu: %02x gives %02x", filter.n, i,
                filter.in[i], filter.out[i]);
     filter_end(&filter);
+}
+
+START_TEST(xor_takes_the_lowest_byte)
+{
+    for (int i = 0; i < SIZE_COUNT; i++)
+        check_xor(i);
 }
 END_TEST
 
@@ -172,9 +191,9 @@ static const unsigned int shapes[][3] = {
     {0, 5, 3}, {5, 4, 0},
 };
 
-START_TEST(matmul_is_exact)
+static void check_matmul(int index)
 {
-    unsigned int m = shapes[_i][0], n = shapes[_i][1], k = shapes[_i][2];
+    unsigned int m = shapes[index][0], n = shapes[index][1], k = shapes[index][2];
     size_t a_count = (size_t)m * k, b_count = (size_t)k * n, c_count = (size_t)m * n;
     float *a = allocate(a_count * sizeof *a), *b = allocate(b_count * sizeof *b), *c = allocate(c_count * sizeof *c);
 
@@ -204,11 +223,17 @@ START_TEST(matmul_is_exact)
     free(b);
     free(c);
 }
+
+START_TEST(matmul_is_exact)
+{
+    for (int i = 0; i < (int)(sizeof shapes / sizeof shapes[0]); i++)
+        check_matmul(i);
+}
 END_TEST
 
-START_TEST(reduce_adds_all)
+static void check_reduce(int index)
 {
-    unsigned long long n = sizes[_i].n;
+    unsigned long long n = sizes[index].n;
     size_t bytes = (size_t)n * sizeof(float);
     float *x = allocate(bytes), sum = 10.0f, expected = 10.0f;
 
@@ -217,16 +242,22 @@ START_TEST(reduce_adds_all)
         expected += x[i];
     hdrt_ptr device_x = kernel_runner_upload(&runner, x, bytes);
     hdrt_ptr device_sum = kernel_runner_upload(&runner, &sum, sizeof sum);
-    kernel_runner_launch(&runner, "reduce", grid_of(_i), HDRT_ARGS(device_x, device_sum, n));
+    kernel_runner_launch(&runner, "reduce", grid_of(index), HDRT_ARGS(device_x, device_sum, n));
     kernel_runner_take(&runner, &sum, device_sum, sizeof sum);
     kernel_runner_free(&runner, device_x);
     ck_assert_msg(sum == expected, "n %llu: %g and not %g", n, (double)sum, (double)expected);
     free(x);
 }
+
+START_TEST(reduce_adds_all)
+{
+    for (int i = 0; i < SIZE_COUNT; i++)
+        check_reduce(i);
+}
 END_TEST
 
 /* Every block that the kernel admits: from one warp to thirty-two. */
-START_TEST(reduce_takes_any_number_of_warps)
+static void check_reduce_of_warps(int warps)
 {
     float x[3000], sum = 0.0f, expected = 0.0f;
 
@@ -235,17 +266,23 @@ START_TEST(reduce_takes_any_number_of_warps)
         expected += x[i];
     hdrt_ptr device_x = kernel_runner_upload(&runner, x, sizeof x);
     hdrt_ptr device_sum = kernel_runner_upload(&runner, &sum, sizeof sum);
-    kernel_runner_launch(&runner, "reduce", hdrt_grid_1d(3000, 32u * (unsigned int)_i),
+    kernel_runner_launch(&runner, "reduce", hdrt_grid_1d(3000, 32u * (unsigned int)warps),
                          HDRT_ARGS(device_x, device_sum, 3000ull));
     kernel_runner_take(&runner, &sum, device_sum, sizeof sum);
     kernel_runner_free(&runner, device_x);
-    ck_assert_msg(sum == expected, "%d warps: %g and not %g", _i, (double)sum, (double)expected);
+    ck_assert_msg(sum == expected, "%d warps: %g and not %g", warps, (double)sum, (double)expected);
+}
+
+START_TEST(reduce_takes_any_number_of_warps)
+{
+    for (int i = 1; i < 33; i++)
+        check_reduce_of_warps(i);
 }
 END_TEST
 
-START_TEST(histogram_counts_all)
+static void check_histogram(int index)
 {
-    unsigned long long n = sizes[_i].n;
+    unsigned long long n = sizes[index].n;
     unsigned char *in = allocate((size_t)n);
     unsigned int bins[256], expected[256];
 
@@ -258,13 +295,19 @@ START_TEST(histogram_counts_all)
         expected[in[i]]++;
     hdrt_ptr device_in = kernel_runner_upload(&runner, in, (size_t)n);
     hdrt_ptr device_bins = kernel_runner_upload(&runner, bins, sizeof bins);
-    kernel_runner_launch(&runner, "histogram", grid_of(_i), HDRT_ARGS(device_in, device_bins, n));
+    kernel_runner_launch(&runner, "histogram", grid_of(index), HDRT_ARGS(device_in, device_bins, n));
     kernel_runner_take(&runner, bins, device_bins, sizeof bins);
     kernel_runner_free(&runner, device_in);
     for (int i = 0; i < 256; i++)
         ck_assert_msg(bins[i] == expected[i], "n %llu: value %d occurs %u times and not %u", n, i, bins[i],
                       expected[i]);
     free(in);
+}
+
+START_TEST(histogram_counts_all)
+{
+    for (int i = 0; i < SIZE_COUNT; i++)
+        check_histogram(i);
 }
 END_TEST
 
@@ -286,17 +329,16 @@ int main(void)
         return 0;
     }
     Suite *suite = suite_create("kernels");
-    tcase_add_loop_test(add_case(suite, "saxpy", open_saxpy), saxpy_is_exact, 0, SIZE_COUNT);
+    tcase_add_test(add_case(suite, "saxpy", open_saxpy), saxpy_is_exact);
     TCase *upper = add_case(suite, "upper", open_upper);
-    tcase_add_loop_test(upper, upper_is_tr, 0, SIZE_COUNT);
+    tcase_add_test(upper, upper_is_tr);
     tcase_add_test(upper, upper_knows_every_byte);
-    tcase_add_loop_test(add_case(suite, "xor", open_xor), xor_takes_the_lowest_byte, 0, SIZE_COUNT);
-    tcase_add_loop_test(add_case(suite, "matmul", open_matmul), matmul_is_exact, 0,
-                        (int)(sizeof shapes / sizeof shapes[0]));
+    tcase_add_test(add_case(suite, "xor", open_xor), xor_takes_the_lowest_byte);
+    tcase_add_test(add_case(suite, "matmul", open_matmul), matmul_is_exact);
     TCase *reduce = add_case(suite, "reduce", open_reduce);
-    tcase_add_loop_test(reduce, reduce_adds_all, 0, SIZE_COUNT);
-    tcase_add_loop_test(reduce, reduce_takes_any_number_of_warps, 1, 33);
-    tcase_add_loop_test(add_case(suite, "histogram", open_histogram), histogram_counts_all, 0, SIZE_COUNT);
+    tcase_add_test(reduce, reduce_adds_all);
+    tcase_add_test(reduce, reduce_takes_any_number_of_warps);
+    tcase_add_test(add_case(suite, "histogram", open_histogram), histogram_counts_all);
     SRunner *suite_runner = srunner_create(suite);
     srunner_set_tap(suite_runner, "-");
     srunner_run_all(suite_runner, CK_SILENT);
