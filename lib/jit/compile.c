@@ -189,6 +189,7 @@ struct job {
     hdrt__digest identity, key;
     hdrt__found compiler; /* copies: the jit's may be searched again meanwhile */
     char *libdevice;
+    bool nvidia;
     uint64_t began_ns;
 };
 
@@ -209,6 +210,7 @@ static hdrt_status begin_job(struct job *job, const hdrt__input *input, const hd
 {
     hdrt__jit *jit = job->jit;
     hdrt_compiler compiler = HDRT_COMPILER_AUTO;
+    job->nvidia = target->nvidia;
     pthread_mutex_lock(&jit->lock);
     hdrt_status status = choose(jit, input->asked.compiler, target, &compiler);
     if (status == HDRT_OK)
@@ -455,6 +457,9 @@ static hdrt_status complete(struct job *job, hdrt__reply *reply)
     if (status == HDRT_OK && code->table.kernel_count == 0)
         noted = noted && add_note(code, job->request.source_size ? "the source has no __global__ function: there is no "
                                                                    "kernel in the code" : "the source is empty");
+    if (status == HDRT_OK && code->unresolved && job->nvidia)
+        noted = noted && add_note(code, "the code calls functions that NVIDIA's driver does not have, since no "
+                                        "libdevice.10.bc was found to link: ") && add_note(code, code->unresolved);
     if (status == HDRT_OK && !noted)
         status = hdrt__fail_memory(0, "a compile's result");
     return status;

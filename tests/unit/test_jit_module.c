@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules and kernels on the soft driver: loading, sharing, lifetimes, variables, parameters, limits of blocks and
- * shared memory. Where the soft driver cannot do wrong by itself, single entries of its table are replaced.
+ * Modules and kernels: loading, sharing, lifetimes, variables, parameters, limits of blocks and shared memory. On the soft
+ * driver, or with HDRT_TEST_DRIVER=cuda on an NVIDIA GPU. Where a driver cannot do wrong by itself, single entries of
+ * its table are replaced.
  */
 #include <hdrt.h>
 
@@ -25,6 +26,12 @@ static hdrt_runtime *runtime;
 static hdrt_device *device;
 static char root[64];
 
+static bool on_gpu(void)
+{
+    const char *driver = getenv("HDRT_TEST_DRIVER");
+    return driver && strcmp(driver, "cuda") == 0;
+}
+
 #define CHECK(call) ck_assert_msg((call) == HDRT_OK, "%s", hdrt_last_error())
 
 static void set_up(void)
@@ -32,7 +39,7 @@ static void set_up(void)
     hdrt_runtime_options options = HDRT_RUNTIME_OPTIONS_INIT;
     strcpy(root, "/tmp/hdrt-test-module-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(root));
-    options.driver = HDRT_DRIVER_SOFT;
+    options.driver = on_gpu() ? HDRT_DRIVER_CUDA : HDRT_DRIVER_SOFT;
     options.cache_dir = root;
     CHECK(hdrt_runtime_create(&options, &runtime));
     CHECK(hdrt_device_open(runtime, 0, NULL, &device));
@@ -125,7 +132,7 @@ static const struct {
     {"a fatbin", "\x50\xed\x55\xba\1\0\0\0", 8, HDRT_ERROR_UNSUPPORTED, "fatbin"},
     {"PTX that ends early", HEADER ".entry k() {", sizeof(HEADER ".entry k() {") - 1, HDRT_ERROR_INVALID_IMAGE, "line 4"},
     {"PTX that the driver refuses", HEADER ".entry k() { add.u32 %x, %x, 1; }", sizeof(HEADER ".entry k() { add.u32 %x, %x, 1; }") - 1,
-     HDRT_ERROR_INVALID_IMAGE, "the driver says: soft driver: line 4"},
+     HDRT_ERROR_INVALID_IMAGE, "line 4"},
 };
 
 START_TEST(code_that_is_refused)
@@ -318,7 +325,7 @@ START_TEST(any_order_of_ends)
     ck_assert_uint_eq(kernel->parameter_count, 3);
     hdrt__module_release(kernel->module); /* the last hold of all three */
     hdrt_runtime_options options = HDRT_RUNTIME_OPTIONS_INIT;
-    options.driver = HDRT_DRIVER_SOFT;
+    options.driver = on_gpu() ? HDRT_DRIVER_CUDA : HDRT_DRIVER_SOFT;
     CHECK(hdrt_runtime_create(&options, &runtime));
     CHECK(hdrt_device_open(runtime, 0, NULL, &device));
 }
@@ -529,6 +536,7 @@ START_TEST(a_refused_cubin_falls_back_to_its_ptx)
     replace_table();
     replaced.cuModuleLoadDataEx = refuse_cubins;
     replaced.cuModuleUnload = accept_unload;
+    hdrt_driver_kind kind = runtime->kind;
     runtime->kind = HDRT_DRIVER_CUDA; /* as far as the jit sees */
     CHECK(hdrt__module_open(device, code, "x", false, false, &module));
     ck_assert_uint_eq(loads, 2);
@@ -544,7 +552,7 @@ START_TEST(a_refused_cubin_falls_back_to_its_ptx)
     ck_assert_uint_eq(loads, 0);
     ck_assert_ptr_nonnull(strstr(hdrt_last_error(), "__nv_expf, __nv_sinf"));
     hdrt__code_drop(code);
-    runtime->kind = HDRT_DRIVER_SOFT;
+    runtime->kind = kind;
 }
 END_TEST
 
@@ -615,10 +623,12 @@ START_TEST(compiled_for_the_device)
     CHECK(hdrt_image_compile_for(device, &source, NULL, &image));
     CHECK(hdrt_image_get_info(image, &info));
     ck_assert_str_eq(info.arch, "sm_90");
-    ck_assert_int_eq(info.compiler, HDRT_COMPILER_CLANG);
-    ck_assert_int_eq(info.kind, HDRT_CODE_PTX);
     ck_assert(info.from_cache);
-    ck_assert_uint_eq(strlen(info.code), info.code_size);
+    if (info.kind == HDRT_CODE_PTX)
+        ck_assert_uint_eq(strlen(info.code), info.code_size);
+    ck_assert_int_eq(info.kind == HDRT_CODE_CUBIN, info.compiler == HDRT_COMPILER_NVRTC);
+    if (!on_gpu())
+        ck_assert_int_eq(info.compiler, HDRT_COMPILER_CLANG);
     CHECK(hdrt_module_load_image(device, image, &module));
     hdrt_module_destroy(module);
     hdrt_image_destroy(image);
@@ -628,8 +638,10 @@ START_TEST(compiled_for_the_device)
     ck_assert_int_eq(hdrt_image_diagnostic(image, 0, &diagnostic), HDRT_ERROR_NOT_FOUND);
     hdrt_image_destroy(image);
     options.compiler = HDRT_COMPILER_NVRTC;
-    ck_assert_int_eq(hdrt_module_compile(device, &source, &options, &module), HDRT_ERROR_UNSUPPORTED);
-    ck_assert_ptr_null(module);
+    if (!on_gpu()) {
+        ck_assert_int_eq(hdrt_module_compile(device, &source, &options, &module), HDRT_ERROR_UNSUPPORTED);
+        ck_assert_ptr_null(module);
+    }
     /* A source with an error: an image that has what the compiler said, and no code. */
     source.text = "extern \"C\" __global__ void k() { oops; }\n";
     ck_assert_int_eq(hdrt_module_compile(device, &source, NULL, &module), HDRT_ERROR_COMPILE);
@@ -644,12 +656,40 @@ START_TEST(compiled_for_the_device)
 }
 END_TEST
 
+/* A cubin as its own image, on a GPU: what its file tells of parameters agrees with the driver. */
+START_TEST(a_cubin_by_itself)
+{
+    hdrt_source source = HDRT_SOURCE_INIT;
+    hdrt_compile_options options = HDRT_COMPILE_OPTIONS_INIT;
+    hdrt_image *image;
+    hdrt_image_info info = HDRT_IMAGE_INFO_INIT;
+    hdrt_module *module;
+    hdrt_kernel *kernel;
+    options.compiler = HDRT_COMPILER_NVRTC;
+    source.text = "struct S { double a; char b; };\n"
+                  "extern \"C\" __global__ void k(float *p, float a, S s, short t, bool b) { *p = a + s.a + t + b; }\n";
+    CHECK(hdrt_image_compile_for(device, &source, &options, &image));
+    CHECK(hdrt_image_get_info(image, &info));
+    ck_assert_int_eq(info.kind, HDRT_CODE_CUBIN);
+    CHECK(hdrt_module_load(device, info.code, info.code_size, NULL, &module));
+    kernel = kernel_of(module, "k");
+    static const uint32_t offsets[] = {0, 8, 16, 32, 34}, sizes[] = {8, 4, 16, 2, 1};
+    ck_assert_uint_eq(kernel->parameter_count, 5);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_uint_eq(kernel->parameters[i].offset, offsets[i]);
+        ck_assert_uint_eq(kernel->parameters[i].size, sizes[i]);
+    }
+    hdrt_module_destroy(module);
+    hdrt_image_destroy(image);
+}
+END_TEST
+
 START_TEST(what_the_runtime_has)
 {
     hdrt_runtime_info info = HDRT_RUNTIME_INFO_INIT;
     hdrt_compiler_info compiler = HDRT_COMPILER_INFO_INIT;
     CHECK(hdrt_runtime_get_info(runtime, &info));
-    ck_assert_int_eq(info.driver, HDRT_DRIVER_SOFT);
+    ck_assert_int_eq(info.driver, on_gpu() ? HDRT_DRIVER_CUDA : HDRT_DRIVER_SOFT);
     ck_assert_str_eq(info.cache_dir, root);
     ck_assert_ptr_null(info.cache_reason);
     ck_assert_uint_ge(info.device_count, 1);
@@ -668,15 +708,16 @@ END_TEST
 
 #define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
 
-static bool clang_is_there(void)
+static bool is_there(hdrt_compiler compiler)
 {
     hdrt__found found;
-    bool there = hdrt__find_clang(NULL, &found) == HDRT_OK && found.path;
+    hdrt_status status = compiler == HDRT_COMPILER_CLANG ? hdrt__find_clang(NULL, &found) : hdrt__find_nvrtc(NULL, &found);
+    bool there = status == HDRT_OK && found.path;
     hdrt__found_free(&found);
     return there;
 }
 
-START_TEST(clang_is_missing)
+START_TEST(compiler_is_missing)
 {
     /* Shown as a test of its own, so that the absence is seen. */
 }
@@ -691,8 +732,12 @@ int main(void)
     tcase_add_test(tests, kernels_and_parameters);
     tcase_add_loop_test(tests, code_that_is_refused, 0, COUNT(refused));
     tcase_add_test(tests, calls_that_are_refused);
-    tcase_add_test(tests, a_cubin_is_not_for_the_soft_driver);
-    tcase_add_test(tests, code_of_nvrtc_is_not_for_the_soft_driver);
+    if (!on_gpu()) {
+        tcase_add_test(tests, a_cubin_is_not_for_the_soft_driver);
+        tcase_add_test(tests, code_of_nvrtc_is_not_for_the_soft_driver);
+    } else if (is_there(HDRT_COMPILER_NVRTC)) {
+        tcase_add_test(tests, a_cubin_by_itself);
+    }
     tcase_add_test(tests, variables);
     tcase_add_test(tests, modules_of_one_key_are_one);
     tcase_add_test(tests, modules_with_variables_are_their_own);
@@ -706,10 +751,10 @@ int main(void)
     tcase_add_test(tests, a_fault_at_unloading_loses_the_device);
     tcase_add_test(tests, modules_without_memory);
     tcase_add_test(tests, what_the_runtime_has);
-    if (clang_is_there())
+    if (is_there(HDRT_COMPILER_CLANG) || (on_gpu() && is_there(HDRT_COMPILER_NVRTC)))
         tcase_add_test(tests, compiled_for_the_device);
     else
-        tcase_add_test(tests, clang_is_missing);
+        tcase_add_test(tests, compiler_is_missing);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_set_tap(runner, "-");
