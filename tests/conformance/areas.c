@@ -17,6 +17,12 @@ const area *const areas[] = {
     &area_value,
     &area_capture,
     &area_capture_calls,
+    &area_graph,
+    &area_exec,
+    &area_module,
+    &area_function,
+    &area_launch,
+    &area_fault,
 };
 
 const size_t area_count = COUNT_OF(areas);
