@@ -47,7 +47,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    worker_stop(&worker);
+    ck_assert_int_eq(worker_stop(&worker), 0); /* not with a sanitizer's report, either */
     folder_remove(folder);
 }
 
