@@ -65,7 +65,7 @@ typedef struct hdrt_runtime_info {
     const char *libexec_prelude; /**< folder of the device prelude, NULL if not found */
     const char *libexec_rule;   /**< which rule found them: "option", "HDRT_LIBEXEC", "beside libhdrt", "configured" */
     const char *cache_dir;      /**< kernel cache folder, NULL if there is none */
-    const char *cache_reason;   /**< why there is no cache folder, NULL if there is one */
+    const char *cache_reason;   /**< why there is no cache folder or why it is not used or written, NULL if all is well */
 } hdrt_runtime_info;
 
 #define HDRT_RUNTIME_INFO_INIT HDRT_INIT_(hdrt_runtime_info)

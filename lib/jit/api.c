@@ -76,7 +76,7 @@ hdrt_status hdrt_image_compile(hdrt_runtime *runtime, const hdrt_source *source,
     hdrt_status status = hdrt__runtime_begin(runtime, "hdrt_image_compile");
     if (status != HDRT_OK)
         return status;
-    /* Code for a file may be for any driver, so NVRTC is allowed; libdevice is linked unless the soft driver is meant. */
+    /* Code for a file may be for any driver: NVRTC is allowed, libdevice linked unless the soft driver is meant. */
     hdrt__target target = {.soft = false, .nvidia = runtime->kind != HDRT_DRIVER_SOFT};
     return compile_image(runtime, source, options, &target, out_image);
 }
@@ -146,7 +146,8 @@ hdrt_status hdrt_module_load_image(hdrt_device *device, const hdrt_image *image,
                           image ? "out_module" : "the image");
     *out_module = NULL;
     hdrt_status status = hdrt__device_begin(device, "hdrt_module_load_image");
-    return status == HDRT_OK ? hdrt__module_open(device, image->code, "image", image->from_cache, true, out_module) : status;
+    return status == HDRT_OK ? hdrt__module_open(device, image->code, "image", image->from_cache, true, out_module)
+                             : status;
 }
 
 hdrt_status hdrt_module_compile(hdrt_device *device, const hdrt_source *source, const hdrt_compile_options *options,
@@ -175,16 +176,18 @@ hdrt_status hdrt_module_compile(hdrt_device *device, const hdrt_source *source, 
     return status;
 }
 
-hdrt_status hdrt_module_compile_async(hdrt_device *device, const hdrt_source *source, const hdrt_compile_options *options,
-                                      hdrt_module **out_module, hdrt_event *out_event)
+hdrt_status hdrt_module_compile_async(hdrt_device *device, const hdrt_source *source,
+                                      const hdrt_compile_options *options, hdrt_module **out_module,
+                                      hdrt_event *out_event)
 {
     if (out_module)
         *out_module = NULL;
     hdrt_status status = hdrt__device_begin(device, "hdrt_module_compile_async");
     if (status != HDRT_OK)
         return status;
-    return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "hdrt_module_compile_async is not in this version: use hdrt_module_compile, "
-                                              "on a thread of its own if it must not be waited for");
+    return hdrt__fail(HDRT_ERROR_UNSUPPORTED,
+                      "hdrt_module_compile_async is not in this version: use hdrt_module_compile, "
+                      "on a thread of its own if it must not be waited for");
 }
 
 /* Code given as bytes, as the compile's result would be. */

@@ -28,10 +28,10 @@ static hdrt_status wrong_count(const hdrt_kernel *kernel, uint32_t count)
 {
     hdrt__buffer text = HDRT__BUFFER_INIT;
     describe_parameters(kernel, &text);
-    hdrt_status status = hdrt__fail(HDRT_ERROR_LAUNCH, "launch of '%s': %u argument%s given, the kernel has %u parameter%s%s%s",
-                                    kernel->name, count, count == 1 ? "" : "s", kernel->parameter_count,
-                                    kernel->parameter_count == 1 ? "" : "s", text.size ? ": " : "",
-                                    text.size ? (const char *)text.bytes : "");
+    hdrt_status status = hdrt__fail(
+        HDRT_ERROR_LAUNCH, "launch of '%s': %u argument%s given, the kernel has %u parameter%s%s%s", kernel->name,
+        count, count == 1 ? "" : "s", kernel->parameter_count, kernel->parameter_count == 1 ? "" : "s",
+        text.size ? ": " : "", text.size ? (const char *)text.bytes : "");
     hdrt__buffer_free(&text);
     return status;
 }
@@ -45,8 +45,9 @@ static hdrt_status wrong_kind(const hdrt_kernel *kernel, uint32_t index, uint32_
         hint = parameter->size == 4 ? "; write 2.0f, not 2.0, for a float" : "; write 2.0, not 2.0f, for a double";
     else if (argument_class == HDRT_CLASS_INTEGER && parameter->argument_class == HDRT_CLASS_FLOAT)
         hint = "; an integer is not converted";
-    return hdrt__fail(HDRT_ERROR_LAUNCH, "launch of '%s': argument %u of %u is %u-byte %s, the parameter is %u-byte %s%s",
-                      kernel->name, index + 1, kernel->parameter_count, size, class_word(argument_class), parameter->size,
+    return hdrt__fail(HDRT_ERROR_LAUNCH,
+                      "launch of '%s': argument %u of %u is %u-byte %s, the parameter is %u-byte %s%s", kernel->name,
+                      index + 1, kernel->parameter_count, size, class_word(argument_class), parameter->size,
                       class_word(parameter->argument_class), hint);
 }
 

@@ -11,225 +11,32 @@
 #include "compiler/protocol.h"
 #include "config.h"
 #include "driver/fork.h"
-#include "jit/find.h"
-#include "jit/identity.h"
 #include "jit/key.h"
-#include "jit/memory.h"
 #include "jit/message.h"
 #include "jit/source.h"
-#include "jit/worker.h"
+#include "jit/state.h"
 
 #define TIME_LIMIT_MS 60000u
 #define MEMORY_LIMIT_BYTES (UINT64_C(8) << 30)
 #define DEFAULT_ARCH "sm_80"
 
-/* A compiler that was looked for. Found once; its identity is made again when one of its files changes. */
-struct compiler {
-    bool searched;
-    hdrt__found found;
-    hdrt__identity identity;
-};
-
-struct hdrt__jit {
-    char *worker, *recorder, *prelude, *searched, *nvrtc, *clang;
-    uint32_t compile_workers;
-    uint64_t fork_generation;
-    hdrt__store *store;
-    hdrt__memory_cache *memory;
-    pthread_mutex_t lock; /* guards what follows */
-    struct compiler compilers[HDRT_COMPILER_CLANG + 1];
-    bool libdevice_searched;
-    char *libdevice;
-    hdrt__worker_pool *pool; /* made by the first compile */
-};
-
-static bool copy(char **member, const char *text)
-{
-    return !text || (*member = strdup(text)) != NULL;
-}
-
-hdrt_status hdrt__jit_create(const hdrt__jit_config *config, hdrt__jit **out_jit)
-{
-    *out_jit = NULL;
-    hdrt__jit *jit = calloc(1, sizeof(*jit));
-    if (!jit)
-        return hdrt__fail_memory(sizeof(*jit), "the jit");
-    pthread_mutex_init(&jit->lock, NULL);
-    jit->compile_workers = config->compile_workers;
-    hdrt_status status = hdrt__fork_watch(&jit->fork_generation);
-    if (status == HDRT_OK &&
-        !(copy(&jit->worker, config->worker) && copy(&jit->recorder, config->recorder) &&
-          copy(&jit->prelude, config->prelude) && copy(&jit->searched, config->searched) &&
-          copy(&jit->nvrtc, config->nvrtc) && copy(&jit->clang, config->clang)))
-        status = hdrt__fail_memory(sizeof(*jit), "the jit");
-    if (status == HDRT_OK)
-        status = hdrt__memory_cache_create(&jit->memory);
-    if (status == HDRT_OK)
-        status = hdrt__store_open(config->cache_dir, &jit->store);
-    if (status != HDRT_OK) {
-        hdrt__jit_destroy(jit);
-        return status;
-    }
-    *out_jit = jit;
-    return HDRT_OK;
-}
-
-void hdrt__jit_destroy(hdrt__jit *jit)
-{
-    if (!jit)
-        return;
-    hdrt__worker_pool_destroy(jit->pool);
-    for (size_t i = 0; i < sizeof(jit->compilers) / sizeof(jit->compilers[0]); i++) {
-        hdrt__found_free(&jit->compilers[i].found);
-        hdrt__identity_free(&jit->compilers[i].identity);
-    }
-    hdrt__memory_cache_destroy(jit->memory);
-    hdrt__store_close(jit->store);
-    pthread_mutex_destroy(&jit->lock);
-    free(jit->libdevice);
-    free(jit->worker);
-    free(jit->recorder);
-    free(jit->prelude);
-    free(jit->searched);
-    free(jit->nvrtc);
-    free(jit->clang);
-    free(jit);
-}
-
-hdrt__store *hdrt__jit_store(hdrt__jit *jit)
-{
-    return jit->store;
-}
-
-uint64_t hdrt__jit_workers_started(const hdrt__jit *jit)
-{
-    return jit->pool ? hdrt__worker_pool_started(jit->pool) : 0;
-}
-
-/* Under the lock: look for a compiler, once. */
-static hdrt_status search(hdrt__jit *jit, hdrt_compiler compiler)
-{
-    struct compiler *entry = &jit->compilers[compiler];
-    hdrt_status status = HDRT_OK;
-    if (entry->searched)
-        return HDRT_OK;
-    if (compiler == HDRT_COMPILER_NVRTC)
-        status = hdrt__find_nvrtc(jit->nvrtc, &entry->found);
-    else
-        status = hdrt__find_clang(jit->clang, &entry->found);
-    entry->searched = status == HDRT_OK;
-    if (entry->searched)
-        hdrt__log(HDRT_LOG_INFO, "%s: %s%s%s", compiler == HDRT_COMPILER_NVRTC ? "NVRTC" : "clang",
-                  entry->found.path ? entry->found.path : "not found", entry->found.path ? ", by " : ": tried ",
-                  entry->found.rule);
-    return status;
-}
-
-hdrt_status hdrt__jit_compiler(hdrt__jit *jit, hdrt_compiler compiler, const char **out_path, const char **out_rule)
-{
-    pthread_mutex_lock(&jit->lock);
-    hdrt_status status = search(jit, compiler);
-    *out_path = jit->compilers[compiler].found.path;
-    *out_rule = jit->compilers[compiler].found.rule;
-    pthread_mutex_unlock(&jit->lock);
-    return status;
-}
-
-/* Under the lock: NVRTC first where NVIDIA's driver may load the result. */
-static hdrt_status choose(hdrt__jit *jit, hdrt_compiler asked, const hdrt__target *target, hdrt_compiler *out)
-{
-    const hdrt__found *nvrtc = &jit->compilers[HDRT_COMPILER_NVRTC].found, *clang = &jit->compilers[HDRT_COMPILER_CLANG].found;
-    hdrt_status status = HDRT_OK;
-    bool try_nvrtc = asked != HDRT_COMPILER_CLANG && !target->soft, try_clang = asked != HDRT_COMPILER_NVRTC;
-    if (asked == HDRT_COMPILER_NVRTC && target->soft)
-        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "NVRTC cannot compile for the soft driver: its output is for NVIDIA "
-                                                  "GPUs only; use clang");
-    if (try_nvrtc)
-        status = search(jit, HDRT_COMPILER_NVRTC);
-    if (status == HDRT_OK && try_nvrtc && nvrtc->path) {
-        *out = HDRT_COMPILER_NVRTC;
-        return HDRT_OK;
-    }
-    if (status == HDRT_OK && try_clang)
-        status = search(jit, HDRT_COMPILER_CLANG);
-    if (status != HDRT_OK)
-        return status;
-    if (try_clang && clang->path) {
-        *out = HDRT_COMPILER_CLANG;
-        return HDRT_OK;
-    }
-    return hdrt__fail(HDRT_ERROR_NO_COMPILER, "no kernel compiler found.%s%s%s%s%s%s Install clang 14 or newer%s.",
-                      try_nvrtc ? " NVRTC: tried " : "", try_nvrtc ? nvrtc->rule : "", try_nvrtc ? "." : "",
-                      try_clang ? " clang: tried " : "", try_clang ? clang->rule : "", try_clang ? "." : "",
-                      target->soft ? "" : ", or NVIDIA's CUDA toolkit for NVRTC");
-}
-
-/* Under the lock: the compiler's identity as its files are now. */
-static hdrt_status identify(hdrt__jit *jit, hdrt_compiler compiler, hdrt__digest *out)
-{
-    struct compiler *entry = &jit->compilers[compiler];
-    if (!hdrt__identity_current(&entry->identity)) {
-        hdrt__identity_free(&entry->identity);
-        hdrt_status status = hdrt__identity_of(compiler, &entry->found, jit->worker, jit->prelude, jit->recorder,
-                                               &entry->identity);
-        if (status != HDRT_OK) {
-            entry->searched = false; /* it is gone: look again next time */
-            hdrt__found_free(&entry->found);
-            return status;
-        }
-    }
-    *out = entry->identity.digest;
-    return HDRT_OK;
-}
-
 /* One compile on its way. */
 struct job {
     hdrt__jit *jit;
     hdrt__request request;
-    hdrt__digest identity, key;
-    hdrt__found compiler; /* copies: the jit's may be searched again meanwhile */
-    char *libdevice;
+    hdrt__digest key;
+    hdrt__chosen_compiler chosen;
     bool nvidia;
     uint64_t began_ns;
 };
 
-static void end_job(struct job *job)
-{
-    hdrt__found_free(&job->compiler);
-    free(job->libdevice);
-}
-
-static hdrt_status missing_companion(const hdrt__jit *jit, const char *what)
-{
-    return hdrt__fail(HDRT_ERROR_COMPANION, "%s is missing, without which nothing can be compiled%s%s: reinstall libhdrt, "
-                                            "or set HDRT_LIBEXEC to its folder",
-                      what, jit->searched ? "; looked into " : "", jit->searched ? jit->searched : "");
-}
-
 static hdrt_status begin_job(struct job *job, const hdrt__input *input, const hdrt__target *target)
 {
-    hdrt__jit *jit = job->jit;
-    hdrt_compiler compiler = HDRT_COMPILER_AUTO;
     job->nvidia = target->nvidia;
-    pthread_mutex_lock(&jit->lock);
-    hdrt_status status = choose(jit, input->asked.compiler, target, &compiler);
-    if (status == HDRT_OK)
-        status = identify(jit, compiler, &job->identity);
-    if (status == HDRT_OK) {
-        const hdrt__found *found = &jit->compilers[compiler].found;
-        bool copied = copy(&job->compiler.path, found->path) && copy(&job->compiler.builtins, found->builtins);
-        if (copied && target->nvidia && compiler == HDRT_COMPILER_CLANG) {
-            if (!jit->libdevice_searched)
-                jit->libdevice = hdrt__find_libdevice(jit->compilers[HDRT_COMPILER_NVRTC].found.path);
-            jit->libdevice_searched = true;
-            copied = copy(&job->libdevice, jit->libdevice);
-        }
-        if (!copied)
-            status = hdrt__fail_memory(0, "a compile");
-    }
-    pthread_mutex_unlock(&jit->lock);
+    hdrt_status status = hdrt__jit_choose(job->jit, input->asked.compiler, target, &job->chosen);
     if (status != HDRT_OK)
         return status;
+    hdrt_compiler compiler = job->chosen.compiler;
     hdrt_code_kind kind = input->asked.kind;
     if (compiler == HDRT_COMPILER_CLANG && kind == HDRT_CODE_CUBIN)
         return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "clang makes PTX, no cubin: ask for PTX, or use NVRTC");
@@ -246,8 +53,8 @@ static hdrt_status begin_job(struct job *job, const hdrt__input *input, const hd
         .name = input->name,
         .directory = input->directory,
         .options = &input->options,
-        .identity = &job->identity,
-        .libdevice = job->libdevice,
+        .identity = &job->chosen.identity,
+        .libdevice = job->chosen.libdevice,
         .time_limit_ms = input->asked.time_limit_ms ? input->asked.time_limit_ms : TIME_LIMIT_MS,
         .memory_limit_bytes = input->asked.memory_limit_bytes ? input->asked.memory_limit_bytes : MEMORY_LIMIT_BYTES,
     };
@@ -335,19 +142,6 @@ static hdrt__code *look_up(hdrt__jit *jit, const hdrt__digest *key, hdrt__manife
 
 /* ---- compiling -------------------------------------------------------------------------------------------------- */
 
-static hdrt_status get_pool(hdrt__jit *jit, hdrt__worker_pool **out_pool)
-{
-    hdrt_status status = HDRT_OK;
-    if (!jit->worker)
-        return missing_companion(jit, "the compile worker hdrt-cc");
-    pthread_mutex_lock(&jit->lock);
-    if (!jit->pool)
-        status = hdrt__worker_pool_create(jit->worker, jit->compile_workers, &jit->pool);
-    *out_pool = jit->pool;
-    pthread_mutex_unlock(&jit->lock);
-    return status;
-}
-
 static hdrt_status ask_worker(struct job *job, const char *libdevice, hdrt__reply *out_reply)
 {
     hdrt__jit *jit = job->jit;
@@ -357,13 +151,13 @@ static hdrt_status ask_worker(struct job *job, const char *libdevice, hdrt__repl
     unsigned char *reply = NULL;
     size_t size = 0;
     if (job->request.compiler == HDRT_COMPILER_CLANG && !jit->prelude)
-        return missing_companion(jit, "the device prelude hdrt_device.h");
-    hdrt_status status = get_pool(jit, &pool);
+        return hdrt__jit_missing_companion(jit, "the device prelude hdrt_device.h");
+    hdrt_status status = hdrt__jit_pool(jit, &pool);
     if (status != HDRT_OK)
         return status;
     hdrt__digest_hex(&job->key, seed);
     seed[16] = '\0';
-    hdrt__compile_setting setting = {&job->compiler, jit->prelude, jit->recorder, libdevice, seed};
+    hdrt__compile_setting setting = {&job->chosen.found, jit->prelude, jit->recorder, libdevice, seed};
     hdrt__message_request(&job->request, &setting, &request);
     if (request.failed)
         status = hdrt__fail_memory(job->request.source_size, "a compile request");
@@ -374,7 +168,8 @@ static hdrt_status ask_worker(struct job *job, const char *libdevice, hdrt__repl
         status = hdrt__message_reply(reply, size, out_reply);
     if (status == HDRT_OK)
         hdrt__log(HDRT_LOG_DEBUG, "compiled '%s' for %s by %s in %.1f ms: worker's status %u", job->request.name,
-                  out_reply->code->arch, job->compiler.path, (double)(hdrt__now_ns() - began) / 1e6, out_reply->status);
+                  out_reply->code->arch, job->chosen.found.path, (double)(hdrt__now_ns() - began) / 1e6,
+                  out_reply->status);
     free(reply);
     hdrt__buffer_free(&request);
     return status;
@@ -447,7 +242,7 @@ static hdrt_status complete(struct job *job, hdrt__reply *reply)
     hdrt__code *code = reply->code;
     code->compiler = job->request.compiler;
     code->kind = code->cubin ? HDRT_CODE_CUBIN : HDRT_CODE_PTX;
-    char *path = strdup(job->compiler.path);
+    char *path = strdup(job->chosen.found.path);
     if (path) {
         free(code->compiler_path);
         code->compiler_path = path;
@@ -469,7 +264,6 @@ static hdrt_status complete(struct job *job, hdrt__reply *reply)
 static const char *unfit_to_store(struct job *job, hdrt__reply *reply, hdrt__buffer *text)
 {
     const hdrt__request *request = &job->request;
-    struct compiler *compiler = &job->jit->compilers[request->compiler];
     if (reply->no_store)
         return reply->no_store;
     if (hdrt__has_time_macro(request->source, request->source_size))
@@ -480,11 +274,7 @@ static const char *unfit_to_store(struct job *job, hdrt__reply *reply, hdrt__buf
     if (reply->record.dependency_count == 0 && reply->record.absent_count == 0 &&
         (request->options->includes || memmem(request->source, request->source_size, "include", 7)))
         return "the source includes files, but none was seen to be read";
-    pthread_mutex_lock(&job->jit->lock);
-    bool same = hdrt__identity_current(&compiler->identity) &&
-                hdrt__digest_equal(&compiler->identity.digest, &job->identity);
-    pthread_mutex_unlock(&job->jit->lock);
-    if (!same)
+    if (!hdrt__jit_still(job->jit, &job->chosen))
         return "the compiler changed during the compile";
     return hdrt__record_settle(&reply->record, job->began_ns, text);
 }
@@ -524,9 +314,9 @@ static hdrt_status compile(struct job *job, hdrt__reply *reply)
     job->began_ns = hdrt__wall_ns();
     hdrt_status status = ask_worker(job, NULL, reply);
     /* Most kernels need nothing of libdevice, and linking it takes clang tens of milliseconds. */
-    if (status == HDRT_OK && reply->status == HDRT_CC_STATUS_OK && reply->missing_libdevice && job->libdevice) {
+    if (status == HDRT_OK && reply->status == HDRT_CC_STATUS_OK && reply->missing_libdevice && job->chosen.libdevice) {
         hdrt__reply_free(reply);
-        status = ask_worker(job, job->libdevice, reply);
+        status = ask_worker(job, job->chosen.libdevice, reply);
     }
     if (status != HDRT_OK)
         return status;
@@ -577,7 +367,7 @@ hdrt_status hdrt__jit_compile(hdrt__jit *jit, const hdrt_source *source, const h
         status = begin_job(&job, &input, target);
         if (status == HDRT_OK)
             status = obtain(&job, !input.asked.no_cache, out_code, out_from_cache);
-        end_job(&job);
+        hdrt__chosen_free(&job.chosen);
         hdrt__input_free(&input);
     }
     pthread_setcancelstate(cancel_state, NULL);

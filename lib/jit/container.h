@@ -2,7 +2,8 @@
 /*
  * The self-checking file of the cache: a header, typed sections, and a BLAKE2b-256 of all that comes before it.
  *
- *     magic 8 bytes, format version u32, zero u32, total length u64, { tag u32, zero u32, length u64, bytes }..., digest
+ *     magic 8 bytes, format version u32, zero u32, total length u64, { tag u32, zero u32, length u64, bytes }...
+ *     and the digest
  *
  * Nothing of a file is parsed before its digest was found right. Readers skip sections whose tag they do not know.
  */

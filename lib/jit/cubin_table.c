@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader of a cubin's kernels and their parameters: symbols marked as entries, and the .nv.info struct section of each.
- * NVIDIA does not document these records; their layout here is what its own tools print for files of CUDA 11 to 13.
- * Everything is read through bounds-checked cursors, and what does not add up is "parameters not known".
+ * The reader of a cubin's kernels and their parameters: symbols marked as entries, and the .nv.info section of each. NVIDIA does not document these records; their layout here is what its own tools print for files of CUDA 11
+ * to 13. Everything is read through bounds-checked cursors, and what does not add up is "parameters not known".
  */
 #include "jit/kernel_table.h"
 
@@ -53,8 +52,8 @@ static bool read_section(const struct elf *elf, uint32_t index, struct section *
     size_t skipped;
     if (index >= elf->section_count)
         return false;
-    hdrt__cursor cursor = hdrt__cursor_within(elf->bytes, elf->size,
-                                              elf->sections_at + (uint64_t)index * sizeof(Elf64_Shdr), sizeof(Elf64_Shdr));
+    hdrt__cursor cursor = hdrt__cursor_within(
+        elf->bytes, elf->size, elf->sections_at + (uint64_t)index * sizeof(Elf64_Shdr), sizeof(Elf64_Shdr));
     out->name = hdrt__cursor_u32(&cursor);
     out->type = hdrt__cursor_u32(&cursor);
     hdrt__cursor_bytes(&cursor, 16, &skipped); /* flags and address */
@@ -176,8 +175,8 @@ static void read_info(const struct elf *elf, const struct section *info, hdrt__k
 }
 
 /*
- * For each section, the .nv.info struct section about it (0: none): an .nv.info section's sh_info is the index of the kernel's
- * text section. One pass, so that a file of many kernels is not searched once for each.
+ * For each section, the .nv.info struct section about it (0: none): an .nv.info section's sh_info is the index of the
+ * kernel's text section. One pass, so that a file of many kernels is not searched once for each.
  */
 static uint32_t *index_infos(const struct elf *elf)
 {

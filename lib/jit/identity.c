@@ -89,7 +89,8 @@ static int is_header(const struct dirent *entry)
     return size > 2 && strcmp(entry->d_name + size - 2, ".h") == 0;
 }
 
-static hdrt_status add_prelude_file(hdrt__identity *identity, hdrt__hasher *hasher, const char *folder, const char *name)
+static hdrt_status add_prelude_file(hdrt__identity *identity, hdrt__hasher *hasher, const char *folder,
+                                    const char *name)
 {
     char *path = hdrt__path_join(folder, name);
     hdrt__stamp stamp;
@@ -99,7 +100,8 @@ static hdrt_status add_prelude_file(hdrt__identity *identity, hdrt__hasher *hash
     if (!path || (!bytes && errno == ENOMEM)) {
         status = hdrt__fail_memory(strlen(folder), "the device prelude");
     } else if (!bytes) {
-        status = hdrt__fail(HDRT_ERROR_COMPANION, "cannot read the device prelude '%s': %s", path, strerrordesc_np(errno));
+        status =
+            hdrt__fail(HDRT_ERROR_COMPANION, "cannot read the device prelude '%s': %s", path, strerrordesc_np(errno));
     } else {
         hdrt__hasher_text(hasher, TAG_PRELUDE_NAME, name);
         hdrt__hasher_field(hasher, TAG_PRELUDE, bytes, size);
@@ -120,8 +122,8 @@ static hdrt_status add_prelude(hdrt__identity *identity, hdrt__hasher *hasher, c
         return hdrt__fail(HDRT_ERROR_COMPANION, "cannot read the device prelude's folder '%s': %s", folder,
                           strerrordesc_np(errno));
     if (count > PRELUDE_FILES)
-        status = hdrt__fail(HDRT_ERROR_COMPANION, "the device prelude's folder '%s' has %d headers: this is not it", folder,
-                            count);
+        status = hdrt__fail(HDRT_ERROR_COMPANION, "the device prelude's folder '%s' has %d headers: this is not it",
+                            folder, count);
     for (int i = 0; i < count; i++) {
         if (status == HDRT_OK)
             status = add_prelude_file(identity, hasher, folder, entries[i]->d_name);

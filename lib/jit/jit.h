@@ -49,7 +49,7 @@ hdrt_status hdrt__jit_unresolved(const hdrt__code *code);
 
 hdrt__store *hdrt__jit_store(hdrt__jit *jit);
 /* Compile workers started so far, for tests and statistics. */
-uint64_t hdrt__jit_workers_started(const hdrt__jit *jit);
+uint64_t hdrt__jit_workers_started(hdrt__jit *jit);
 
 /* The runtime's, made on first use; NULL with a message if that fails. */
 hdrt__jit *hdrt__runtime_jit(hdrt_runtime *runtime);

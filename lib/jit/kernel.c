@@ -9,7 +9,8 @@
 #include "jit/module.h"
 
 /* One attribute of the function, inside the device's scope. Negative answers count as zero. */
-static hdrt_status attribute(hdrt_device *device, hdcu_function function, unsigned which, const char *kernel, uint32_t *out)
+static hdrt_status attribute(hdrt_device *device, hdcu_function function, unsigned which, const char *kernel,
+                             uint32_t *out)
 {
     int value = 0;
     hdrt__call call = HDRT__CALL(device->driver, cuFuncGetAttribute, &value, which, function);
@@ -44,8 +45,9 @@ static hdrt_status compare_parameters(const hdrt__kernel_entry *table, const hdr
     for (uint32_t i = 0; i < table->parameter_count; i++) {
         const hdrt_parameter *ours = &table->parameters[i], *theirs = &driver->parameters[i];
         if (ours->offset != theirs->offset || ours->size != theirs->size)
-            return hdrt__fail(HDRT_ERROR_INVALID_IMAGE, "parameter %u of kernel '%s' has %u bytes at %u by its table, and "
-                                                        "%u at %u by the driver",
+            return hdrt__fail(HDRT_ERROR_INVALID_IMAGE,
+                              "parameter %u of kernel '%s' has %u bytes at %u by its table, and "
+                              "%u at %u by the driver",
                               i, table->name, ours->size, ours->offset, theirs->size, theirs->offset);
     }
     return HDRT_OK;
@@ -170,10 +172,11 @@ static hdrt_status check_shared(const hdrt_kernel *kernel, uint32_t bytes)
         most = kernel->device->info.max_shared_per_block;
     if (total <= most)
         return HDRT_OK;
-    return hdrt__fail(HDRT_ERROR_LAUNCH, "kernel '%s' would need %llu bytes of shared memory (%u of its own and %u "
-                                         "dynamic); a block on device %u has at most %u",
-                      kernel->name, (unsigned long long)total, kernel->static_shared_bytes, bytes, kernel->device->index,
-                      most);
+    return hdrt__fail(HDRT_ERROR_LAUNCH,
+                      "kernel '%s' would need %llu bytes of shared memory (%u of its own and %u "
+                      "dynamic); a block on device %u has at most %u",
+                      kernel->name, (unsigned long long)total, kernel->static_shared_bytes, bytes,
+                      kernel->device->index, most);
 }
 
 hdrt_status hdrt__kernel_check_block(hdrt_kernel *kernel, const hdrt_grid *grid)
@@ -183,13 +186,14 @@ hdrt_status hdrt__kernel_check_block(hdrt_kernel *kernel, const hdrt_grid *grid)
     for (unsigned i = 0; i < 3; i++) {
         uint32_t most = kernel->device->info.max_block[i];
         if (grid->block[i] == 0 || grid->block[i] > most)
-            return hdrt__fail(HDRT_ERROR_LAUNCH, "launch of '%s': block %c is %u: expected 1 to %u", kernel->name, axes[i],
-                              grid->block[i], most);
+            return hdrt__fail(HDRT_ERROR_LAUNCH, "launch of '%s': block %c is %u: expected 1 to %u", kernel->name,
+                              axes[i], grid->block[i], most);
         threads *= grid->block[i]; /* each is at most a few thousand */
     }
     if (threads > kernel->max_threads_per_block)
-        return hdrt__fail(HDRT_ERROR_LAUNCH, "launch of '%s': a block of %u x %u x %u has %llu threads; this kernel allows "
-                                             "at most %u",
+        return hdrt__fail(HDRT_ERROR_LAUNCH,
+                          "launch of '%s': a block of %u x %u x %u has %llu threads; this kernel allows "
+                          "at most %u",
                           kernel->name, grid->block[0], grid->block[1], grid->block[2], (unsigned long long)threads,
                           kernel->max_threads_per_block);
     if (grid->shared <= atomic_load_explicit(&kernel->dynamic_shared_bytes, memory_order_relaxed))
@@ -211,8 +215,8 @@ hdrt_status hdrt_kernel_parameter(const hdrt_kernel *kernel, uint32_t index, hdr
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_kernel_parameter: %s is NULL",
                           kernel ? "out_parameter" : "the kernel");
     if (index >= kernel->parameter_count)
-        return hdrt__fail(HDRT_ERROR_NOT_FOUND, "kernel '%s' has %u parameters: there is none of index %u", kernel->name,
-                          kernel->parameter_count, index);
+        return hdrt__fail(HDRT_ERROR_NOT_FOUND, "kernel '%s' has %u parameters: there is none of index %u",
+                          kernel->name, kernel->parameter_count, index);
     *out_parameter = kernel->parameters[index];
     return HDRT_OK;
 }
@@ -266,8 +270,8 @@ hdrt_status hdrt_kernel_occupancy(hdrt_kernel *kernel, uint32_t block_threads, u
         return status;
     hdrt_grid grid = {{1, 1, 1}, {1, 1, 1}, shared};
     if (block_threads == 0 || block_threads > kernel->max_threads_per_block)
-        status = hdrt__fail(HDRT_ERROR_LAUNCH, "occupancy of '%s': a block of %u threads: expected 1 to %u", kernel->name,
-                            block_threads, kernel->max_threads_per_block);
+        status = hdrt__fail(HDRT_ERROR_LAUNCH, "occupancy of '%s': a block of %u threads: expected 1 to %u",
+                            kernel->name, block_threads, kernel->max_threads_per_block);
     if (status == HDRT_OK)
         status = hdrt__kernel_check_block(kernel, &grid);
     if (status == HDRT_OK) {

@@ -82,7 +82,8 @@ bool hdrt__kernel_table_add_variable(hdrt__kernel_table *table, const char *name
     return true;
 }
 
-const hdrt__kernel_entry *hdrt__kernel_table_find(const hdrt__kernel_table *table, const char *name, uint32_t *out_index)
+const hdrt__kernel_entry *hdrt__kernel_table_find(const hdrt__kernel_table *table, const char *name,
+                                                  uint32_t *out_index)
 {
     for (uint32_t i = 0; i < table->kernel_count; i++)
         if (strcmp(table->kernels[i].name, name) == 0) {

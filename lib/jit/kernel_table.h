@@ -37,7 +37,8 @@ typedef struct hdrt__kernel_table {
 
 /*
  * Read the entries and variables of PTX text (need not end in a NUL) into an empty table.
- * HDRT_OK, HDRT_ERROR_INVALID_IMAGE (no PTX at all, an unclosed block: what and at which line), HDRT_ERROR_OUT_OF_MEMORY.
+ * HDRT_OK, HDRT_ERROR_INVALID_IMAGE (no PTX at all, an unclosed block: what and at which line),
+ * HDRT_ERROR_OUT_OF_MEMORY.
  */
 hdrt_status hdrt__kernel_table_from_ptx(const char *ptx, size_t size, hdrt__kernel_table *table);
 
@@ -53,7 +54,7 @@ bool hdrt__is_cubin(const void *bytes, size_t size);
 bool hdrt__is_fatbin(const void *bytes, size_t size);
 bool hdrt__is_ptx(const void *bytes, size_t size);
 
-/* Add a kernel (name copied, not NUL-terminated); NULL if out of memory. The pointer is good until the next addition. */
+/* Add a kernel (name copied, not NUL-terminated); NULL if out of memory. Good until the next addition. */
 hdrt__kernel_entry *hdrt__kernel_table_add(hdrt__kernel_table *table, const char *name, size_t name_size);
 /* Add a parameter. false: out of memory, or more than HDRT__PARAMETER_LIMIT. */
 #define HDRT__PARAMETER_LIMIT 8192u
@@ -61,7 +62,8 @@ bool hdrt__kernel_entry_add(hdrt__kernel_entry *entry, const hdrt_parameter *par
 bool hdrt__kernel_table_add_variable(hdrt__kernel_table *table, const char *name, size_t name_size, uint64_t bytes);
 
 /* The kernel of that name, or NULL. */
-const hdrt__kernel_entry *hdrt__kernel_table_find(const hdrt__kernel_table *table, const char *name, uint32_t *out_index);
+const hdrt__kernel_entry *hdrt__kernel_table_find(const hdrt__kernel_table *table, const char *name,
+                                                  uint32_t *out_index);
 
 /* For messages: "'a', 'b' and 'c'", cut after a dozen; "none" when there is none. */
 void hdrt__kernel_table_names(const hdrt__kernel_table *table, hdrt__buffer *text);

@@ -127,7 +127,8 @@ static bool read_dynamic(int file, struct dynamic *out)
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_phentsize != sizeof(Elf64_Phdr))
         return false;
-    unsigned char *headers = read_part(file, header.e_phoff, (uint64_t)header.e_phnum * sizeof(Elf64_Phdr), DYNAMIC_LIMIT);
+    unsigned char *headers =
+        read_part(file, header.e_phoff, (uint64_t)header.e_phnum * sizeof(Elf64_Phdr), DYNAMIC_LIMIT);
     if (!headers)
         return false;
     for (unsigned i = 0; i < header.e_phnum && !out->entries; i++) {

@@ -59,7 +59,7 @@ const char *hdrt__record_settle(hdrt__record *record, uint64_t began_ns, hdrt__b
 /* Whether the bytes have __DATE__, __TIME__ or __TIMESTAMP__ in them. */
 bool hdrt__has_time_macro(const char *bytes, size_t size);
 
-/* Put a record in front (moved from *record), instead of one for the same image; the oldest goes when there are many. */
+/* Put a record in front (moved from *record), instead of one for the same image; the oldest of many goes. */
 void hdrt__manifest_add(hdrt__manifest *manifest, hdrt__record *record);
 void hdrt__manifest_write(const hdrt__manifest *manifest, hdrt__buffer *bytes);
 /* false: no undamaged manifest of that key. */

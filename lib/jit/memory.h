@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cache inside the process: manifests by key and images by name, so that a second compile of the same source touches
- * the headers' stamps and nothing else. It also lets one thread at a time work on one key: eight threads that want the
- * same kernel compile it once.
+ * The cache inside the process: manifests by key and images by name, so that a second compile of the same source
+ * touches the headers' stamps and nothing else. It also lets one thread at a time work on one key: eight threads that
+ * want the same kernel compile it once.
  *
  * Bounded: the oldest images and keys go when there are too many.
  */

@@ -133,7 +133,8 @@ static bool take_dependency(struct reader *reader, const hdrt__section *field)
         return false;
     }
     memcpy(digest.bytes, bytes, digest_size);
-    return hdrt__record_add_dependency(&reader->reply->record, (const char *)cursor.bytes, cursor.left, &stamp, &digest);
+    return hdrt__record_add_dependency(&reader->reply->record, (const char *)cursor.bytes, cursor.left, &stamp,
+                                       &digest);
 }
 
 static bool take_absent(struct reader *reader, const hdrt__section *field)
@@ -217,7 +218,8 @@ hdrt_status hdrt__message_reply(const unsigned char *bytes, size_t size, hdrt__r
         return HDRT_OK;
     hdrt__reply_free(out);
     if (reader.malformed)
-        return hdrt__fail(HDRT_ERROR_COMPANION, "the compile worker's answer is malformed: hdrt-cc is not of this build");
+        return hdrt__fail(HDRT_ERROR_COMPANION,
+                          "the compile worker's answer is malformed: hdrt-cc is not of this build");
     return hdrt__fail_memory(size, "the compile worker's answer");
 }
 

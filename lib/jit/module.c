@@ -113,7 +113,8 @@ static hdrt_status load(hdrt_module *module, const void *image, const char *what
     char log[DRIVER_LOG_SIZE] = "";
     unsigned options[] = {HDCU_JIT_ERROR_LOG_BUFFER, HDCU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)(uintptr_t)(sizeof(log) - 1)};
-    hdrt__call call = HDRT__CALL(module->device->driver, cuModuleLoadDataEx, &module->handle, image, 2, options, values);
+    hdrt__call call =
+        HDRT__CALL(module->device->driver, cuModuleLoadDataEx, &module->handle, image, 2, options, values);
     hdrt_status status = hdrt__device_check(module->device, call, "loading %s of '%s'", what, module->name);
     if (status == HDRT_OK || status == HDRT_ERROR_DEVICE_LOST)
         return status;
@@ -155,7 +156,8 @@ static void unload(hdrt_module *module)
         if (range)
             hdrt__range_free(range);
     }
-    if (module->handle && !hdrt__device_is_lost(module->device) && hdrt__device_enter(module->device, &scope) == HDRT_OK) {
+    if (module->handle && !hdrt__device_is_lost(module->device) &&
+        hdrt__device_enter(module->device, &scope) == HDRT_OK) {
         hdrt__call call = HDRT__CALL(module->device->driver, cuModuleUnload, module->handle);
         hdrt__device_leave(module->device, &scope);
         if (call.result && hdrt__result_is_lost(call.result))
@@ -244,8 +246,10 @@ hdrt_status hdrt__module_open(hdrt_device *device, hdrt__code *code, const char 
     if (soft && !code->ptx)
         return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "'%s' is a cubin: the soft driver runs PTX only", name);
     if (soft && code->compiler == HDRT_COMPILER_NVRTC)
-        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "'%s' was compiled by NVRTC, whose output is for NVIDIA GPUs only: for "
-                                                  "the soft driver compile it with clang", name);
+        return hdrt__fail(HDRT_ERROR_UNSUPPORTED,
+                          "'%s' was compiled by NVRTC, whose output is for NVIDIA GPUs only: for "
+                          "the soft driver compile it with clang",
+                          name);
     if (!soft && hdrt__jit_unresolved(code) != HDRT_OK)
         return HDRT_ERROR_UNSUPPORTED;
     if (shareable && !code->table.writable_variables && !hdrt__digest_equal(&code->name, &unnamed)) {
@@ -281,7 +285,8 @@ hdrt_status hdrt__module_open(hdrt_device *device, hdrt__code *code, const char 
 
 void hdrt_module_destroy(hdrt_module *module)
 {
-    if (module)
+    /* In a forked child other threads' locks may be held for ever, and the driver is not to be called. */
+    if (module && !hdrt__runtime_forked(module->device->runtime))
         hdrt__module_release(module);
 }
 
@@ -376,8 +381,9 @@ static hdrt_status no_such_variable(const hdrt_module *loaded, const char *name)
     hdrt__buffer names = HDRT__BUFFER_INIT;
     for (uint32_t i = 0; i < table->variable_count && i < 12; i++)
         hdrt__buffer_format(&names, "%s'%s'", i ? ", " : "", table->variables[i].name);
-    hdrt_status status = hdrt__fail(HDRT_ERROR_NOT_FOUND, "there is no global or constant variable '%s' in '%s'; there: %s",
-                                    name, loaded->name, names.size ? (const char *)names.bytes : "none");
+    hdrt_status status =
+        hdrt__fail(HDRT_ERROR_NOT_FOUND, "there is no global or constant variable '%s' in '%s'; there: %s", name,
+                   loaded->name, names.size ? (const char *)names.bytes : "none");
     hdrt__buffer_free(&names);
     return status;
 }
@@ -386,7 +392,8 @@ hdrt_status hdrt_module_global(hdrt_module *module, const char *name, hdrt_ptr *
 {
     hdrt__scope scope;
     if (!module || !name)
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_global: the %s is NULL", module ? "name" : "module");
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_global: the %s is NULL",
+                          module ? "name" : "module");
     hdrt_module *loaded = module->loaded;
     hdrt_status status = hdrt__device_begin(loaded->device, "hdrt_module_global");
     if (status == HDRT_OK)

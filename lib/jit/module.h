@@ -3,8 +3,8 @@
  * The module's inside. A module is either loaded code, or a handle to loaded code that another compile of the same key
  * brought in: handles keep apart what each caller is told (from_cache), kernels and functions are shared.
  *
- * Lifetime: counted. The caller, each handle and each operation in flight hold the loaded module; the last one to let go
- * unloads the code. Modules hold their device.
+ * Lifetime: counted. The caller, each handle and each operation in flight hold the loaded module; the last one to let
+ * go unloads the code. Modules hold their device.
  */
 #ifndef HDRT_JIT_MODULE_H
 #define HDRT_JIT_MODULE_H
@@ -39,8 +39,8 @@ hdrt_status hdrt__kernel_create(hdrt_module *loaded, uint32_t index, hdrt_kernel
 void hdrt__kernel_free(hdrt_kernel *kernel);
 
 /*
- * Load code into a device. `shareable`: by the code's name, with other compiles of the same key, unless it has variables
- * that could be written. HDRT_OK; statuses as hdrt_module_load.
+ * Load code into a device. `shareable`: by the code's name, with other compiles of the same key, unless it has
+ * variables that could be written. HDRT_OK; statuses as hdrt_module_load.
  */
 hdrt_status hdrt__module_open(hdrt_device *device, hdrt__code *code, const char *name, bool from_cache, bool shareable,
                               hdrt_module **out_module);

@@ -124,7 +124,8 @@ static const char *const ptxas_allowed[] = {
     "-dlcm=ca", "-dlcm=cg", "-dlcm=cs", "-dlcm=cv", "-dscm=wb", "-dscm=cg", "-dscm=cs", "-dscm=wt",
     "--def-load-cache=ca", "--def-load-cache=cg", "--def-store-cache=wb", "--def-store-cache=cg",
 };
-static const char *const ptxas_numbered[] = {"--maxrregcount=", "-maxrregcount=", "--register-usage-level=", "--opt-level="};
+static const char *const ptxas_numbered[] = {
+    "--maxrregcount=", "-maxrregcount=", "--register-usage-level=", "--opt-level="};
 
 static bool digits(const char *text)
 {
@@ -223,11 +224,13 @@ static hdrt_status refuse(const char *given)
         if (strlen(refused[i].name) == size && strncmp(refused[i].name, given, size) == 0)
             return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "compile option '%s' is not allowed: %s", given,
                               refused[i].why);
-    if (strcmp(given, "-O0") == 0 || strcmp(given, "-O1") == 0 || strcmp(given, "-O2") == 0 || strcmp(given, "-O3") == 0)
+    if (strcmp(given, "-O0") == 0 || strcmp(given, "-O1") == 0 || strcmp(given, "-O2") == 0 ||
+        strcmp(given, "-O3") == 0)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
-                          "compile option '%s' is not known: code is always optimised; for ptxas write -Xptxas=%s", given,
-                          given);
-    return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "compile option '%s' is not known (expected NVRTC's spelling)", given);
+                          "compile option '%s' is not known: code is always optimised; for ptxas write -Xptxas=%s",
+                          given, given);
+    return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "compile option '%s' is not known (expected NVRTC's spelling)",
+                      given);
 }
 
 static hdrt_status append(hdrt__option_list *list, const char *name, const char *folder, const char *value)
@@ -281,7 +284,8 @@ hdrt_status hdrt__options_parse(const char *const *given, uint32_t count, const 
     hdrt_status status = HDRT_OK;
     *out_list = (hdrt__option_list){0};
     if (count && !given)
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_compile_options.options is NULL, option_count is %u", count);
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_compile_options.options is NULL, option_count is %u",
+                          count);
     for (uint32_t i = 0; i < count && status == HDRT_OK; i++) {
         const char *value = NULL;
         if (!given[i] || !*given[i]) {
@@ -320,6 +324,7 @@ hdrt_status hdrt__arch_check(const char *arch)
     const char *end = count ? arch + 3 + count : "?";
     if ((count == 2 || count == 3) && (*end == '\0' || ((*end == 'a' || *end == 'f') && end[1] == '\0')))
         return HDRT_OK;
-    return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the target '%s' is not known: expected sm_ and a number, sm_90 say%s",
-                      arch, strncmp(arch, "compute_", 8) == 0 ? "; for PTX ask for that kind of code" : "");
+    return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                      "the target '%s' is not known: expected sm_ and a number, sm_90 say%s", arch,
+                      strncmp(arch, "compute_", 8) == 0 ? "; for PTX ask for that kind of code" : "");
 }

@@ -5,8 +5,9 @@
  *
  * One spelling, one element each, is what goes into the key and to the worker:
  *
- *     -IDIR (absolute)  -DNAME[=TEXT]  -UNAME  --pre-include=FILE (absolute if it has a folder)  -std=c++17  -G  -lineinfo  -w
- *     --use_fast_math  --ftz=true  --prec-div=true  --prec-sqrt=true  --fmad=true  --maxrregcount=N  -Xptxas=OPTION  ...
+ *     -IDIR (absolute)  -DNAME[=TEXT]  -UNAME  --pre-include=FILE (absolute if it has a folder)
+ *     -std=c++17  -G  -lineinfo  -w
+ *     --use_fast_math  --ftz=true  --prec-div=true  --prec-sqrt=true  --fmad=true  --maxrregcount=N  -Xptxas=OPTION ...
  *
  * (the whole list is the table in options.c). What a compiler cannot do with one of them is the worker's to say.
  */
@@ -30,7 +31,8 @@ hdrt_status hdrt__options_parse(const char *const *given, uint32_t count, const 
                                 hdrt__option_list *out_list);
 void hdrt__option_list_free(hdrt__option_list *list);
 
-/* A target: "sm_" and 2 or 3 digits, then at most one of a, f. Says what is wrong. HDRT_OK, HDRT_ERROR_INVALID_ARGUMENT. */
+/* A target: "sm_" and 2 or 3 digits, then at most one of a, f. Says what is wrong. HDRT_OK,
+ * HDRT_ERROR_INVALID_ARGUMENT. */
 hdrt_status hdrt__arch_check(const char *arch);
 
 #endif

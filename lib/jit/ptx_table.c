@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The struct reader of PTX declarations: a tokenizer and just enough grammar for module-scope directives. Bodies, initialisers
- * and debug sections are skipped by their brackets; the driver judges the rest.
+ * The reader of PTX declarations: a tokenizer and just enough grammar for module-scope directives. Bodies,
+ * initialisers and debug sections are skipped by their brackets; the driver judges the rest.
  */
 #include "jit/kernel_table.h"
 
@@ -106,7 +106,9 @@ static bool number(const struct token *token, uint64_t *out)
     uint64_t value = 0;
     for (; i < size; i++) {
         unsigned char c = (unsigned char)token->text[i];
-        unsigned digit = c >= '0' && c <= '9' ? c - '0' + 0u : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10u : 99;
+        unsigned digit = c >= '0' && c <= '9'                     ? c - '0' + 0u
+                         : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10u
+                                                                  : 99;
         if (digit >= base || value > (UINT64_MAX - digit) / base)
             return false;
         value = value * base + digit;

@@ -38,7 +38,8 @@ static hdrt_status copy_text(const hdrt_source *source, hdrt__input *out)
 {
     out->size = source->length ? source->length : strlen(source->text);
     if (out->size > SOURCE_LIMIT)
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the source has %zu bytes, which is more than 256 MiB", out->size);
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the source has %zu bytes, which is more than 256 MiB",
+                          out->size);
     out->bytes = malloc(out->size + 1);
     if (!out->bytes)
         return hdrt__fail_memory(out->size, "the source");
@@ -60,8 +61,8 @@ static hdrt_status check_bytes(hdrt__input *input)
     }
     const char *nul = input->size ? memchr(input->text, 0, input->size) : NULL;
     if (nul)
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the source '%s' has a NUL at byte %zu: it is no text", input->name,
-                          (size_t)(nul - input->bytes));
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the source '%s' has a NUL at byte %zu: it is no text",
+                          input->name, (size_t)(nul - input->bytes));
     return HDRT_OK;
 }
 
@@ -70,7 +71,8 @@ static hdrt_status set_names(const hdrt_source *source, const char *here, hdrt__
 {
     const char *name = source->name ? source->name : source->path ? source->path : DEFAULT_NAME;
     if (!*name || strchr(name, '\n'))
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_source.name is %s", *name ? "more than one line" : "empty");
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_source.name is %s",
+                          *name ? "more than one line" : "empty");
     if (source->path) {
         /* Quoted includes are found beside the file, whatever it is called in messages. */
         char *path = *source->path == '/' ? strdup(source->path) : hdrt__path_join(here, source->path);

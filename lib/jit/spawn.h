@@ -25,7 +25,8 @@ typedef struct hdrt__process {
 /*
  * Start `path` (absolute) with `socket` as descriptor 3; the caller closes its copy afterwards. `peer` is the end that
  * the caller keeps.
- * HDRT_OK; HDRT_ERROR_COMPANION  it cannot be executed, with the reason; HDRT_ERROR_OUT_OF_MEMORY  no process or memory.
+ * HDRT_OK; HDRT_ERROR_COMPANION  it cannot be executed, with the reason; HDRT_ERROR_OUT_OF_MEMORY  no process or
+ * memory.
  */
 hdrt_status hdrt__spawn(const char *path, char *const arguments[], char *const environment[], int socket, int peer,
                         hdrt__process *out);

@@ -394,7 +394,8 @@ void hdrt__store_check(hdrt__store *store)
     for (char *slash; path && access(path, F_OK) != 0 && (slash = strrchr(path, '/'));)
         slash[slash == path] = '\0';
     if (path && faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0)
-        explain(store, HDRT_LOG_WARN, there ? "cannot write to" : "cannot make", store->directory, strerrordesc_np(errno));
+        explain(store, HDRT_LOG_WARN, there ? "cannot write to" : "cannot make", store->directory,
+                strerrordesc_np(errno));
     free(path);
 }
 

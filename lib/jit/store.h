@@ -30,19 +30,19 @@ typedef enum hdrt__entry_kind {
 #define HDRT__ENTRY_LIMIT (256u << 20)
 
 /*
- * Open the cache: `option` (runtime option; NULL: HDRT_CACHE_DIR, $XDG_CACHE_HOME/hdrt, $HOME/.cache/hdrt). "" as option
- * and "off" in the environment mean none, and so does a privileged program. Makes no folder yet: the first write does.
- * HDRT_OK, also without a usable folder; HDRT_ERROR_OUT_OF_MEMORY.
+ * Open the cache: `option` (runtime option; NULL: HDRT_CACHE_DIR, $XDG_CACHE_HOME/hdrt, $HOME/.cache/hdrt). "" as
+ * option and "off" in the environment mean none, and so does a privileged program. Makes no folder yet: the first write
+ * does. HDRT_OK, also without a usable folder; HDRT_ERROR_OUT_OF_MEMORY.
  */
 hdrt_status hdrt__store_open(const char *option, hdrt__store **out_store);
 void hdrt__store_close(hdrt__store *store);
 
-/* Look whether the folder can be used and written, so that the reason is known before the first compile. Makes nothing. */
+/* Look whether the folder can be used and written: the reason is known before the first compile. Makes nothing. */
 void hdrt__store_check(hdrt__store *store);
 
 /* The folder, NULL if there is none. Belongs to the store. */
 const char *hdrt__store_directory(const hdrt__store *store);
-/* Why there is no folder, or why nothing is stored in it; NULL if all is well. Static or the store's; may appear later. */
+/* Why there is no folder, or why nothing is stored in it; NULL if all is well. The store's; may appear later. */
 const char *hdrt__store_reason(const hdrt__store *store);
 
 /* The whole entry, malloc'ed; NULL for a miss of any sort. */

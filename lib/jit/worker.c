@@ -345,7 +345,8 @@ static enum transfer receive_all(int socket, unsigned char *bytes, size_t size, 
 }
 
 /* A reply's payload, taken in steps: the length is the worker's word only. */
-static enum transfer receive_payload(int socket, uint64_t length, uint64_t deadline, unsigned char **out, bool *no_memory)
+static enum transfer receive_payload(int socket, uint64_t length, uint64_t deadline, unsigned char **out,
+                                     bool *no_memory)
 {
     unsigned char *bytes = NULL;
     size_t size = 0;
@@ -406,8 +407,8 @@ static hdrt_status explain_transfer(const hdrt__worker_pool *pool, enum transfer
 }
 
 /* One exchange with one worker. *again: it was an old one that had ended before it took the request. */
-static hdrt_status exchange_once(hdrt__worker_pool *pool, bool fresh, const hdrt__buffer *message, uint32_t time_limit_ms,
-                                 unsigned char **out_reply, size_t *out_size, bool *again)
+static hdrt_status exchange_once(hdrt__worker_pool *pool, bool fresh, const hdrt__buffer *message,
+                                 uint32_t time_limit_ms, unsigned char **out_reply, size_t *out_size, bool *again)
 {
     struct worker *worker = NULL;
     hdrt_status status = acquire(pool, fresh, &worker);

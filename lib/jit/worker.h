@@ -28,8 +28,8 @@ void hdrt__worker_pool_destroy(hdrt__worker_pool *pool);
  * all are busy. *out_reply is malloc'ed.
  *
  * HDRT_OK; HDRT_ERROR_COMPILER_CRASHED  the worker ended instead of answering; HDRT_ERROR_COMPILE_LIMIT  it did not
- * answer within time_limit_ms and the protocol's grace, and was killed; HDRT_ERROR_COMPANION  it cannot be started or is
- * of another build; HDRT_ERROR_FORKED; HDRT_ERROR_OUT_OF_MEMORY.
+ * answer within time_limit_ms and the protocol's grace, and was killed; HDRT_ERROR_COMPANION  it cannot be started or
+ * is of another build; HDRT_ERROR_FORKED; HDRT_ERROR_OUT_OF_MEMORY.
  */
 hdrt_status hdrt__worker_exchange(hdrt__worker_pool *pool, const void *request, size_t size, uint32_t time_limit_ms,
                                   unsigned char **out_reply, size_t *out_size);

@@ -246,15 +246,17 @@ START_TEST(headers)
     write_file(in_root("second/b.h"), "\n");
     write_file(in_root("second/a.h"), "#define VALUE 1\n");
     /* Behind a.h's define, so that restoring a.h's text restores all. */
-    write_file(in_root("k.cu"), "#include <a.h>\n#include <b.h>\n#if __has_include(<optional.h>)\n#include <optional.h>\n"
-                                "#endif\n" KERNEL);
+    write_file(in_root("k.cu"),
+               "#include <a.h>\n#include <b.h>\n#if __has_include(<optional.h>)\n#include <optional.h>\n"
+               "#endif\n" KERNEL);
     /* Each step with the process's memory of the last, and in what might be another process. */
     hdrt__jit *kept = make_jit();
     for (unsigned i = 0; i < sizeof header_steps / sizeof *header_steps; i++) {
         header_steps[i].change();
         hdrt__jit *fresh = make_jit();
         hdrt__jit *order[2] = {i % 2 ? kept : fresh, i % 2 ? fresh : kept};
-        ck_assert_msg(compile_file(order[0], in_root("k.cu"), &options, &from_cache) == HDRT_OK, "%s", hdrt_last_error());
+        ck_assert_msg(compile_file(order[0], in_root("k.cu"), &options, &from_cache) == HDRT_OK, "%s",
+                      hdrt_last_error());
         ck_assert_msg(from_cache == header_steps[i].hit, "step %u: %s", i, header_steps[i].what);
         ck_assert_int_eq(compile_file(order[1], in_root("k.cu"), &options, &from_cache), HDRT_OK);
         ck_assert_msg(from_cache, "step %u, the other: %s", i, header_steps[i].what);
@@ -360,8 +362,10 @@ START_TEST(header_changed_during_the_compile)
     const char *clang = NULL, *rule;
     hdrt__jit *jit = make_jit();
     ck_assert_int_eq(hdrt__jit_compiler(jit, HDRT_COMPILER_CLANG, &clang, &rule), HDRT_OK);
-    snprintf(script, sizeof script, "#!/bin/sh\n%s \"$@\"\ncode=$?\ncase \"$*\" in *-S*) echo '#define VALUE 22' > %s;; esac\n"
-             "exit $code\n", clang, in_root("a.h"));
+    snprintf(script, sizeof script,
+             "#!/bin/sh\n%s \"$@\"\ncode=$?\ncase \"$*\" in *-S*) echo '#define VALUE 22' > %s;; esac\n"
+             "exit $code\n",
+             clang, in_root("a.h"));
     write_file(in_root("clang-wrapped"), script);
     ck_assert_int_eq(chmod(in_root("clang-wrapped"), 0755), 0);
     hdrt__jit_destroy(jit);
@@ -526,7 +530,8 @@ START_TEST(what_compilers_cannot)
     ck_assert_int_eq(hdrt__jit_compile(jit, &source, &options, &soft, &code, &from_cache), HDRT_ERROR_INVALID_ARGUMENT);
     ck_assert_msg(strstr(hdrt_last_error(), "sm_999"), "%s", hdrt_last_error());
     options.lower_arch = true;
-    ck_assert_msg(hdrt__jit_compile(jit, &source, &options, &soft, &code, &from_cache) == HDRT_OK, "%s", hdrt_last_error());
+    ck_assert_msg(hdrt__jit_compile(jit, &source, &options, &soft, &code, &from_cache) == HDRT_OK, "%s",
+                  hdrt_last_error());
     ck_assert_ptr_nonnull(code->note);
     ck_assert_str_ne(code->arch, "sm_999");
     hdrt__code_drop(code);
@@ -581,7 +586,8 @@ static void make_script(const char *name, const char *body)
 
 /* Reads the header and all of a request whose length is told in its last eight bytes; enough for these tests. */
 #define TAKE "dd bs=24 count=1 <&3 >/dev/null 2>&1; dd bs=65536 count=1 <&3 >/dev/null 2>&1; "
-#define REPLY(version, type, length) "printf 'HDCC\\" version "\\000\\000\\000\\" type "\\000\\000\\000\\000\\000\\000\\000" length "' >&3; "
+#define REPLY(version, type, length)                                                                                   \
+    "printf 'HDCC\\" version "\\000\\000\\000\\" type "\\000\\000\\000\\000\\000\\000\\000" length "' >&3; "
 
 static const struct {
     const char *what, *body;
@@ -604,7 +610,8 @@ static const struct {
      HDRT_ERROR_COMPILER_CRASHED, ""},
     {"answers nothing", TAKE REPLY("001", "002", "\\000\\000\\000\\000\\000\\000\\000\\000") "exit 0",
      HDRT_ERROR_COMPANION, "malformed"},
-    {"answers a broken field", TAKE REPLY("001", "002", "\\005\\000\\000\\000\\000\\000\\000\\000") "printf abcde >&3; exit 0",
+    {"answers a broken field",
+     TAKE REPLY("001", "002", "\\005\\000\\000\\000\\000\\000\\000\\000") "printf abcde >&3; exit 0",
      HDRT_ERROR_COMPANION, "malformed"},
     {"ends half-way", TAKE "printf HDCC >&3", HDRT_ERROR_COMPILER_CRASHED, ""},
 };
@@ -626,8 +633,8 @@ START_TEST(worker_misbehaves)
         if (status == HDRT_OK)
             status = hdrt__message_reply(reply, size, &decoded);
         free(reply);
-        ck_assert_msg(status == misbehaviours[_i].status, "%s: %s: %s", misbehaviours[_i].what, hdrt_status_name(status),
-                      hdrt_last_error());
+        ck_assert_msg(status == misbehaviours[_i].status, "%s: %s: %s", misbehaviours[_i].what,
+                      hdrt_status_name(status), hdrt_last_error());
         ck_assert_msg(strstr(hdrt_last_error(), misbehaviours[_i].words), "%s", hdrt_last_error());
         ck_assert_int_lt(end.tv_sec - begin.tv_sec, 6);
     }

@@ -129,7 +129,8 @@ END_TEST
 
 START_TEST(the_folder_counts_where_it_matters)
 {
-    static const char *const sources[] = {"#include \"a.h\"", "# inc\\\nlude <a>", "inc?\?/\nlude", "#import <x>", "#embed <x>"};
+    static const char *const sources[] = {"#include \"a.h\"", "# inc\\\nlude <a>", "inc?\?/\nlude", "#import <x>",
+                                          "#embed <x>"};
     for (unsigned i = 0; i < 6; i++) {
         hdrt__request request = plain();
         if (i < 5) {
@@ -275,7 +276,8 @@ END_TEST
 START_TEST(targets)
 {
     static const char *const good[] = {"sm_75", "sm_90", "sm_90a", "sm_100f", "sm_120"};
-    static const char *const bad[] = {"", "sm_", "sm_9", "sm_9000", "sm_90b", "sm_90aa", "compute_90", "90", "sm_90 ", "SM_90"};
+    static const char *const bad[] = {"",        "sm_",        "sm_9", "sm_9000", "sm_90b",
+                                      "sm_90aa", "compute_90", "90",   "sm_90 ",  "SM_90"};
     for (unsigned i = 0; i < 5; i++)
         ck_assert_int_eq(hdrt__arch_check(good[i]), HDRT_OK);
     for (unsigned i = 0; i < 10; i++)

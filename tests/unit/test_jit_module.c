@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules and kernels: loading, sharing, lifetimes, variables, parameters, limits of blocks and shared memory. On the soft
- * driver, or with HDRT_TEST_DRIVER=cuda on an NVIDIA GPU. Where a driver cannot do wrong by itself, single entries of
- * its table are replaced.
+ * Modules and kernels: loading, sharing, lifetimes, variables, parameters, limits of blocks and shared memory. On the
+ * soft driver, or with HDRT_TEST_DRIVER=cuda on an NVIDIA GPU. Where a driver cannot do wrong by itself, single entries
+ * of its table are replaced.
  */
 #include <hdrt.h>
 
@@ -130,9 +130,10 @@ static const struct {
     {"text", "int main() {}", 13, HDRT_ERROR_INVALID_IMAGE, "'named': it is neither a cubin nor PTX"},
     {"zeros", not_code, sizeof not_code, HDRT_ERROR_INVALID_IMAGE, "neither"},
     {"a fatbin", "\x50\xed\x55\xba\1\0\0\0", 8, HDRT_ERROR_UNSUPPORTED, "fatbin"},
-    {"PTX that ends early", HEADER ".entry k() {", sizeof(HEADER ".entry k() {") - 1, HDRT_ERROR_INVALID_IMAGE, "line 4"},
-    {"PTX that the driver refuses", HEADER ".entry k() { add.u32 %x, %x, 1; }", sizeof(HEADER ".entry k() { add.u32 %x, %x, 1; }") - 1,
-     HDRT_ERROR_INVALID_IMAGE, "line 4"},
+    {"PTX that ends early", HEADER ".entry k() {", sizeof(HEADER ".entry k() {") - 1, HDRT_ERROR_INVALID_IMAGE,
+     "line 4"},
+    {"PTX that the driver refuses", HEADER ".entry k() { add.u32 %x, %x, 1; }",
+     sizeof(HEADER ".entry k() { add.u32 %x, %x, 1; }") - 1, HDRT_ERROR_INVALID_IMAGE, "line 4"},
 };
 
 START_TEST(code_that_is_refused)
@@ -412,7 +413,8 @@ START_TEST(shared_memory_is_raised_and_never_lowered)
     answer = HDCU_ERROR_INVALID_VALUE;
     grid.shared = 150000;
     ck_assert_int_ne(hdrt__kernel_check_block(kernel, &grid), HDRT_OK);
-    ck_assert_msg(strstr(hdrt_last_error(), "150000 bytes of dynamic shared memory for kernel 'k'"), "%s", hdrt_last_error());
+    ck_assert_msg(strstr(hdrt_last_error(), "150000 bytes of dynamic shared memory for kernel 'k'"), "%s",
+                  hdrt_last_error());
     ck_assert_uint_eq(kernel->dynamic_shared_bytes, 100000);
     hdrt__device_leave(device, &scope);
     hdrt_module_destroy(module);
@@ -482,8 +484,8 @@ START_TEST(the_driver_is_asked_about_parameters)
     ck_assert_uint_eq(kernel->parameters[1].argument_class, HDRT_CLASS_FLOAT); /* the table is the authority */
     hdrt_module_destroy(module);
     ck_assert_int_eq(kernel_with(2, 8, true, &kernel, &module), HDRT_ERROR_INVALID_IMAGE);
-    ck_assert_msg(strstr(hdrt_last_error(), "parameter 1 of kernel 'k' has 4 bytes at 8 by its table, and 8 at 8"), "%s",
-                  hdrt_last_error());
+    ck_assert_msg(strstr(hdrt_last_error(), "parameter 1 of kernel 'k' has 4 bytes at 8 by its table, and 8 at 8"),
+                  "%s", hdrt_last_error());
     hdrt_module_destroy(module);
     ck_assert_int_eq(kernel_with(1, 4, true, &kernel, &module), HDRT_ERROR_INVALID_IMAGE);
     hdrt_module_destroy(module);
@@ -508,7 +510,8 @@ END_TEST
 static unsigned loads;
 
 /* A driver that takes no cubin. */
-static hdcu_result refuse_cubins(hdcu_module *module, const void *image, unsigned count, unsigned *options, void **values)
+static hdcu_result refuse_cubins(hdcu_module *module, const void *image, unsigned count, unsigned *options,
+                                 void **values)
 {
     loads++;
     *module = (hdcu_module)(uintptr_t)0x10;
@@ -572,7 +575,8 @@ START_TEST(a_fault_at_unloading_loses_the_device)
     ck_assert(hdrt__device_is_lost(device));
     ck_assert_int_eq(hdrt_module_kernel(other, "_Z6secondi", &kernel), HDRT_ERROR_DEVICE_LOST);
     ck_assert_int_eq(hdrt_kernel_attributes(other->kernels[0], &info), HDRT_ERROR_DEVICE_LOST);
-    ck_assert_int_eq(hdrt_module_load(device, two_kernels, sizeof two_kernels - 1, NULL, &module), HDRT_ERROR_DEVICE_LOST);
+    ck_assert_int_eq(hdrt_module_load(device, two_kernels, sizeof two_kernels - 1, NULL, &module),
+                     HDRT_ERROR_DEVICE_LOST);
     hdrt_module_destroy(other); /* makes no driver call: it would count */
 }
 END_TEST
@@ -711,7 +715,8 @@ END_TEST
 static bool is_there(hdrt_compiler compiler)
 {
     hdrt__found found;
-    hdrt_status status = compiler == HDRT_COMPILER_CLANG ? hdrt__find_clang(NULL, &found) : hdrt__find_nvrtc(NULL, &found);
+    hdrt_status status =
+        compiler == HDRT_COMPILER_CLANG ? hdrt__find_clang(NULL, &found) : hdrt__find_nvrtc(NULL, &found);
     bool there = status == HDRT_OK && found.path;
     hdrt__found_free(&found);
     return there;

@@ -203,7 +203,8 @@ START_TEST(ptx_without_memory)
 {
     hdrt__kernel_table table;
     hdrt_status status = HDRT_OK;
-    static const char text[] = ".version 8.0\n.entry k(.param .u32 a, .param .u32 b, .param .u32 c) {}\n.global .u32 x;";
+    static const char text[] =
+        ".version 8.0\n.entry k(.param .u32 a, .param .u32 b, .param .u32 c) {}\n.global .u32 x;";
     FAILING_MALLOC_EACH(n)
     {
         status = hdrt__kernel_table_from_ptx(text, sizeof text - 1, &table);
@@ -274,8 +275,8 @@ static void make_cubin(struct cubin *cubin, const unsigned char *info, size_t in
         (unsigned char)((size) >> 6)
 /* And of the second, for large ones: the size in the low 16 bits. */
 #define PARAMETER_V2(ordinal, offset, size)                                                                            \
-    4, 0x45, 12, 0, 0, 0, 0, 0, (ordinal), 0, (unsigned char)((offset) & 0xff), (unsigned char)((offset) >> 8),         \
-        (unsigned char)((size) & 0xff), (unsigned char)((size) >> 8), 0, 0
+    4, 0x45, 12, 0, 0, 0, 0, 0, (ordinal), 0, (unsigned char)((offset)&0xff), (unsigned char)((offset) >> 8),          \
+        (unsigned char)((size)&0xff), (unsigned char)((size) >> 8), 0, 0
 #define PARAMETER_BYTES(total) 3, 0x19, (unsigned char)((total) & 0xff), (unsigned char)((total) >> 8)
 #define OTHERS 3, 0x1b, 0xff, 0, 4, 0x1c, 4, 0, 0x50, 0, 0, 0
 
@@ -460,7 +461,8 @@ END_TEST
 
 START_TEST(arguments_that_are_missing)
 {
-    const hdrt_kernel kernel = {.name = "saxpy", .parameter_count = 3, .parameters = saxpy_parameters}, none = {.name = "n"};
+    const hdrt_kernel kernel = {.name = "saxpy", .parameter_count = 3, .parameters = saxpy_parameters},
+                      none = {.name = "n"};
     const void *args[] = {&kernel, NULL, &kernel};
     ck_assert_int_eq(hdrt__kernel_check_arguments(&kernel, args, NULL, 3), HDRT_ERROR_INVALID_ARGUMENT);
     ck_assert_int_eq(hdrt__kernel_check_arguments(&kernel, NULL, launches[0].kinds, 3), HDRT_ERROR_INVALID_ARGUMENT);

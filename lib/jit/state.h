@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The jit's inside, for jit.c, which makes it and finds its compilers, and compile.c, which takes sources through it.
+ */
+#ifndef HDRT_JIT_STATE_H
+#define HDRT_JIT_STATE_H
+
+#include <pthread.h>
+
+#include "jit/find.h"
+#include "jit/identity.h"
+#include "jit/jit.h"
+#include "jit/memory.h"
+#include "jit/worker.h"
+
+/* A compiler that was looked for. Found once; its identity is made again when one of its files changes. */
+struct hdrt__jit_compiler_entry {
+    bool searched;
+    hdrt__found found;
+    hdrt__identity identity;
+};
+
+struct hdrt__jit {
+    char *worker, *recorder, *prelude, *searched, *nvrtc, *clang;
+    uint32_t compile_workers;
+    uint64_t fork_generation;
+    hdrt__store *store;
+    hdrt__memory_cache *memory;
+    pthread_mutex_t lock; /* guards what follows */
+    struct hdrt__jit_compiler_entry compilers[HDRT_COMPILER_CLANG + 1];
+    bool libdevice_searched;
+    char *libdevice;
+    hdrt__worker_pool *pool; /* made by the first compile */
+};
+
+/* What a compile needs to know of its compiler, copied under the lock: it may be searched again meanwhile. */
+typedef struct hdrt__chosen_compiler {
+    hdrt_compiler compiler;
+    hdrt__digest identity;
+    hdrt__found found;
+    char *libdevice; /* to link where needed; NULL: none, or not wanted */
+} hdrt__chosen_compiler;
+
+/*
+ * The compiler for `asked` and a target, as it is now. HDRT_OK; HDRT_ERROR_NO_COMPILER with all that was tried;
+ * HDRT_ERROR_UNSUPPORTED  NVRTC for the soft driver; HDRT_ERROR_OUT_OF_MEMORY. Free with hdrt__chosen_free either way.
+ */
+hdrt_status hdrt__jit_choose(hdrt__jit *jit, hdrt_compiler asked, const hdrt__target *target,
+                             hdrt__chosen_compiler *out);
+void hdrt__chosen_free(hdrt__chosen_compiler *chosen);
+
+/* Whether the compiler's files are still those that were chosen. */
+bool hdrt__jit_still(hdrt__jit *jit, const hdrt__chosen_compiler *chosen);
+
+/* The workers, made on first use. HDRT_ERROR_COMPANION without hdrt-cc. */
+hdrt_status hdrt__jit_pool(hdrt__jit *jit, hdrt__worker_pool **out_pool);
+hdrt_status hdrt__jit_missing_companion(const hdrt__jit *jit, const char *what);
+
+#endif
