@@ -93,7 +93,7 @@ static int make_text(const char *name, const void *bytes, size_t size)
     return fd;
 }
 
-/* Every flag and why: reference to the driver's own choices is what they take away. */
+/* The flags that take the driver's own choices away come first, those of the request last, so that they win. */
 static void build_arguments(const clang_job *job, hdrt__cc_arguments *out)
 {
     static const char *const always[] = {

@@ -81,11 +81,18 @@ static int keep_only(int fd)
     return HDRT__CC_FIRST_FREE_FD;
 }
 
-/* No core files of a compiler's abort in the application's folder; enough stack for deep sources. */
+/*
+ * No core files of a compiler's abort; the application's limit on files is not meant for memory objects, which count as
+ * such; enough stack for deep sources.
+ */
 static void set_limits(void)
 {
     struct rlimit limits = {0, 0};
     setrlimit(RLIMIT_CORE, &limits);
+    if (getrlimit(RLIMIT_FSIZE, &limits) == 0) {
+        limits.rlim_cur = limits.rlim_max;
+        setrlimit(RLIMIT_FSIZE, &limits);
+    }
     if (getrlimit(RLIMIT_STACK, &limits) == 0 && limits.rlim_cur != RLIM_INFINITY && limits.rlim_cur < STACK_BYTES) {
         limits.rlim_cur = limits.rlim_max == RLIM_INFINITY || limits.rlim_max > STACK_BYTES ? STACK_BYTES
                                                                                              : limits.rlim_max;
