@@ -11,6 +11,7 @@
 #include "soft/model/pool.h"
 
 #define DEFAULT_MEMORY ((uint64_t)16 << 30)
+#define LEAST_MEMORY ((uint64_t)16 << 20)
 
 hdsoft__driver hdsoft__the = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -181,8 +182,10 @@ void hdsoft__fault(hdsoft__device *device, unsigned code, const char *text)
 {
     if (atomic_load(&device->fault))
         return;
-    if (!hdsoft__the.fault_text[0])
+    if (!atomic_load(&hdsoft__the.fault_told)) {
         snprintf(hdsoft__the.fault_text, sizeof hdsoft__the.fault_text, "%s", text);
+        atomic_store(&hdsoft__the.fault_told, true);
+    }
     atomic_store(&device->fault, code);
     hdsoft__wake();
 }
@@ -236,7 +239,9 @@ static int start_device(hdsoft__device *device, unsigned ordinal, uint64_t memor
     pthread_cond_init(&device->work, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_cond_init(&device->calls, NULL);
-    device->memory = hdsoft__memory_create(memory, hdsoft__the.hosts);
+    /* A limit on the address space leaves room for a smaller device. */
+    for (; !device->memory && memory >= LEAST_MEMORY; memory /= 2)
+        device->memory = hdsoft__memory_create(memory, hdsoft__the.hosts);
     if (!device->memory)
         return HDCU_ERROR_OUT_OF_MEMORY;
     device->default_pool = hdsoft__pool_create(device, true);
@@ -253,7 +258,7 @@ static int start(void)
     uint64_t count = 1, memory = DEFAULT_MEMORY;
     read_number("HDSOFT_DEVICES", &count);
     read_number("HDSOFT_MEMORY", &memory);
-    memory = memory < ((uint64_t)16 << 20) ? (uint64_t)16 << 20 : memory & ~(uint64_t)0x1fffff;
+    memory = memory < LEAST_MEMORY ? LEAST_MEMORY : memory & ~(uint64_t)0x1fffff;
     if (!count)
         return HDCU_ERROR_NO_DEVICE;
     const char *policy = secure_getenv("HDSOFT_POLICY");

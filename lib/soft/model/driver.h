@@ -198,6 +198,7 @@ struct hdsoft__device {
     _Atomic unsigned fault;                          /* the sticky code; 0: healthy */
     bool started, caller_started;
     bool look_again;                                 /* something was forced since the executor looked */
+    hdsoft__stream *stepping;                        /* whose command the executor works at, without the lock */
     pthread_cond_t work, calls;
     hdsoft__command *call_first, *call_last;
     hdsoft__stream *calling_stream;
@@ -248,6 +249,7 @@ typedef struct hdsoft__driver {
     hdsoft__slot *slots;                             /* live handles, open addressing */
     size_t slot_count, slot_capacity, slot_dead;
     char fault_text[1024];
+    _Atomic bool fault_told;                         /* the text is there, for good */
 } hdsoft__driver;
 
 extern hdsoft__driver hdsoft__the; /* the process's only one, as libcuda is */

@@ -170,11 +170,15 @@ static void step(hdsoft__device *device, hdsoft__stream *stream)
             call_host(device, stream);
             return;
         }
+        device->stepping = stream;
         hdsoft__unlock();
         hdsoft__memory_use_begin(hdsoft__the.hosts);
         int status = hdsoft__task_step(device, command, text, sizeof text);
         hdsoft__memory_use_end(hdsoft__the.hosts);
         hdsoft__lock();
+        device->stepping = NULL;
+        if (atomic_load(&device->fault))
+            hdsoft__wake(); /* somebody may wait for the step to end */
         if (status < 0)
             hdsoft__fault(device, (unsigned)-status, text);
         command->idle = status == 2;

@@ -265,7 +265,8 @@ int hdsoft__wait(hdsoft__stream *stream, uint64_t position)
     hdsoft__device *device = stream->context->device;
     stream->references++;
     hdsoft__force(stream, position);
-    while (!hdsoft__reached(stream, position) && !atomic_load(&device->fault))
+    /* After a fault the command may still be at work, with the caller's own memory. */
+    while (!hdsoft__reached(stream, position) && (!atomic_load(&device->fault) || device->stepping == stream))
         hdsoft__wait_progress();
     hdsoft__stream_release(stream);
     return (int)atomic_load(&device->fault);
