@@ -388,15 +388,22 @@ static void take_ptx(clang_job *job)
         hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_MEMORY, "out of memory while reading the code");
         return;
     }
-    if (job->options.max_registers > 0) {
-        hdrt__cc_buffer limited = {0};
-        hdrt__cc_ptx_limit_registers(ptx, size, job->options.max_registers, &limited);
-        job->reply->fields.failed |= limited.failed;
-        hdrt__cc_buffer_field(&job->reply->fields, HDRT_CC_CODE_PTX, limited.bytes, limited.size);
-        hdrt__cc_buffer_free(&limited);
-    } else {
-        hdrt__cc_buffer_field(&job->reply->fields, HDRT_CC_CODE_PTX, ptx, size);
+    hdrt__cc_buffer mended = {0}, limited = {0};
+    const hdrt__cc_buffer *code = NULL;
+    if (job->options.debug) {
+        hdrt__cc_ptx_mend_debug_names(ptx, size, &mended);
+        code = &mended;
     }
+    if (job->options.max_registers > 0) {
+        hdrt__cc_ptx_limit_registers(code != NULL ? (const char *)code->bytes : ptx, code != NULL ? code->size : size,
+                                     job->options.max_registers, &limited);
+        code = &limited;
+    }
+    hdrt__cc_buffer_field(&job->reply->fields, HDRT_CC_CODE_PTX, code != NULL ? (const char *)code->bytes : ptx,
+                          code != NULL ? code->size : size);
+    job->reply->fields.failed |= mended.failed || limited.failed;
+    hdrt__cc_buffer_free(&limited);
+    hdrt__cc_buffer_free(&mended);
     hdrt__cc_ptx_externals(ptx, size, report_external, job->reply);
     munmap(ptx, size);
 }

@@ -84,3 +84,23 @@ void hdrt__cc_ptx_limit_registers(const char *ptx, size_t size, uint32_t count, 
         hdrt__cc_buffer_append(out, at, (size_t)(next - at));
     }
 }
+
+void hdrt__cc_ptx_mend_debug_names(const char *ptx, size_t size, hdrt__cc_buffer *out)
+{
+    static const char word[] = ".b64 ";
+    const char *end = ptx + size;
+    for (const char *at = ptx, *next; at < end; at = next) {
+        const char *feed = line_end(at, end);
+        next = feed < end ? feed + 1 : end;
+        const char *name = at + sizeof word - 1;
+        bool named = begins(at, feed, word) && name < feed && is_name(*name) && !(*name >= '0' && *name <= '9');
+        if (!named) {
+            hdrt__cc_buffer_append(out, at, (size_t)(next - at));
+            continue;
+        }
+        hdrt__cc_buffer_append(out, at, (size_t)(name - at));
+        for (at = name; at < feed && (is_name(*at) || *at == '.'); at++)
+            hdrt__cc_buffer_append(out, *at == '.' ? "_$_" : at, *at == '.' ? 3 : 1);
+        hdrt__cc_buffer_append(out, at, (size_t)(next - at));
+    }
+}

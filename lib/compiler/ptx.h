@@ -13,5 +13,10 @@ void hdrt__cc_ptx_externals(const char *ptx, size_t size, void (*sink)(const cha
                             void *context);
 /* Copy the PTX with `.maxnreg count` on every kernel that has none: --maxrregcount, which clang has no option for. */
 void hdrt__cc_ptx_limit_registers(const char *ptx, size_t size, uint32_t count, hdrt__cc_buffer *out);
+/*
+ * Copy the PTX with names in its debug information spelled as in its code: LLVM writes `x.y` there for what it calls
+ * `x_$_y` elsewhere (private variables such as __func__), which ptxas refuses.
+ */
+void hdrt__cc_ptx_mend_debug_names(const char *ptx, size_t size, hdrt__cc_buffer *out);
 
 #endif

@@ -300,6 +300,7 @@ START_TEST(externals_of_ptx)
         memcpy(exact, some_ptx, cut);
         hdrt__cc_ptx_externals(exact, cut, append_name, &names);
         hdrt__cc_ptx_limit_registers(exact, cut, 8, &names);
+        hdrt__cc_ptx_mend_debug_names(exact, cut, &names);
         free(exact);
     }
     ck_assert(!names.failed);
@@ -317,6 +318,19 @@ START_TEST(register_limits_in_ptx)
     ck_assert_ptr_nonnull(strstr(ptx, ")\n.maxnreg 16\n{\n"));
     ck_assert_ptr_nonnull(strstr(ptx, ".func d(\n)\n{\n"));
     ck_assert_uint_eq(out.size, strlen(some_ptx) + 2 * strlen(".maxnreg 24\n"));
+    hdrt__cc_buffer_free(&out);
+}
+END_TEST
+
+START_TEST(names_in_debug_information)
+{
+    static const char ptx[] = ".global .b8 __func___$_a[4];\n\t.section .debug_info\n\t{\n.b64 __func__.a\n.b64 12\n"
+                              ".b64 a.b.c // x.y\n.b32 .debug_abbrev\n.b64 Ltmp1\n\t}\n.b64 z.";
+    hdrt__cc_buffer out = {0};
+    hdrt__cc_ptx_mend_debug_names(ptx, strlen(ptx), &out);
+    ck_assert_str_eq((char *)out.bytes,
+                     ".global .b8 __func___$_a[4];\n\t.section .debug_info\n\t{\n.b64 __func___$_a\n.b64 12\n"
+                     ".b64 a_$_b_$_c // x.y\n.b32 .debug_abbrev\n.b64 Ltmp1\n\t}\n.b64 z_$_");
     hdrt__cc_buffer_free(&out);
 }
 END_TEST
@@ -539,6 +553,7 @@ int main(void)
     tcase_add_test(tests, macros_are_directives);
     tcase_add_test(tests, externals_of_ptx);
     tcase_add_test(tests, register_limits_in_ptx);
+    tcase_add_test(tests, names_in_debug_information);
     tcase_add_loop_test(tests, malformed_requests, 0, COUNT(defects));
     tcase_add_test(tests, requests_cut_anywhere);
     tcase_add_test(tests, targets_are_checked);
