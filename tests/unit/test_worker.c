@@ -490,7 +490,7 @@ START_TEST(command_line)
 }
 END_TEST
 
-/* -- a stand-in NVRTC ------------------------------------------------------------------------------------------------- */
+/* -- a stand-in NVRTC ---------------------------------------------------------------------------------------------- */
 
 static char *fake_nvrtc(const char *name)
 {
@@ -738,7 +738,8 @@ START_TEST(nvrtc_that_is_replaced)
     ck_assert_msg(reply.status == HDRT_CC_STATUS_OK && reply.arrived, "%s", worker_print(&reply));
     worker_reply_free(&reply);
     char replace[8192];
-    snprintf(replace, sizeof replace, "cp '%s' '%s/new' && mv '%s/new' '%s/libnvrtc.so'", library, folder, folder, folder);
+    snprintf(replace, sizeof replace, "cp '%s' '%s/new' && mv '%s/new' '%s/libnvrtc.so'", library, folder, folder,
+             folder);
     ck_assert_int_eq(system(replace), 0);
     reply = worker_compile(&worker, &ask);
     ck_assert(!reply.arrived);
