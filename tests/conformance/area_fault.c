@@ -235,6 +235,14 @@ static void other_context(const check *self)
     STATUS(cuMemAlloc(&p, 16));
 }
 
+/* Loaded, so that it can be launched while a stream is held up. */
+static hdcu_function loaded_fault(void)
+{
+    hdcu_function kernel = FAULT("store_at");
+    cu.cuFuncLoad(kernel);
+    return kernel;
+}
+
 static void events_and_queries(const check *self)
 {
     (void)self;
@@ -242,10 +250,12 @@ static void events_and_queries(const check *self)
     hdcu_event before = new_event(0), after = new_event(0);
     hdcu_pointer nowhere = 0;
     float milliseconds = 0;
-    hdcu_function kernel = FAULT("store_at");
+    hdcu_function kernel = loaded_fault();
     STATUS(cuEventRecord(before, stream));
+    hold *held = hold_up(stream);
     STATUS(LAUNCH(kernel, 1, 1, stream, &nowhere));
     STATUS(cuEventRecord(after, stream));
+    release(held);
     STATUS(cuEventSynchronize(after));
     STATUS(cuEventQuery(before));
     STATUS(cuEventQuery(after));
@@ -274,8 +284,11 @@ static void callback_after(const check *self)
     hdcu_stream stream = new_stream(HDCU_STREAM_NON_BLOCKING);
     volatile hdcu_result seen = 77;
     hdcu_pointer nowhere = 0;
-    STATUS(LAUNCH(FAULT("store_at"), 1, 1, stream, &nowhere));
+    hdcu_function kernel = loaded_fault();
+    hold *held = hold_up(stream);
+    STATUS(LAUNCH(kernel, 1, 1, stream, &nowhere));
     STATUS(cuStreamAddCallback(stream, note, (void *)&seen, 0));
+    release(held);
     STATUS(cuStreamSynchronize(stream));
     say("%u", seen);
 }

@@ -149,7 +149,8 @@ static void available(const check *self)
     say("%zu", bytes);
 }
 
-#define GET(kernel, which) {.name = "get " kernel " " #which, .run = attribute, .text = kernel, .number = HDCU_FUNC_ATTRIBUTE_##which}
+#define GET(kernel, which)                                                                                             \
+    {.name = "get " kernel " " #which, .run = attribute, .text = kernel, .number = HDCU_FUNC_ATTRIBUTE_##which}
 #define SET(text_, kernel, which, value)                                                                               \
     {.name = "set " text_, .run = set, .text = kernel, .kind = HDCU_FUNC_ATTRIBUTE_##which, .number = value}
 #define OCCUPANCY(kernel, threads, bytes)                                                                              \
@@ -158,7 +159,8 @@ static void available(const check *self)
     {.name = "occupancy opted in " kernel " " #threads " + " #bytes, .run = occupancy_opted_in, .text = kernel,        \
      INPUTS({threads, bytes})}
 #define AVAILABLE(kernel, blocks, threads)                                                                             \
-    {.name = "available " kernel " " #blocks " x " #threads, .run = available, .text = kernel, INPUTS({blocks, threads})}
+    {.name = "available " kernel " " #blocks " x " #threads, .run = available, .text = kernel,                         \
+     INPUTS({blocks, threads})}
 
 static const check checks[] = {
     GET("plain", MAX_THREADS_PER_BLOCK),

@@ -88,8 +88,8 @@ static void fill(const check *self)
     hdcu_graph graph = graph_made();
     hdcu_graph_node node = NULL;
     const uint64_t *in = self->inputs[0];
-    hdcu_memset_node_params of = {.destination = p, .pitch = in[2] >> 8, .value = 0x01020304, .element_size = (unsigned)in[0],
-                                  .width = in[1], .height = in[2] & 255};
+    hdcu_memset_node_params of = {.destination = p, .pitch = in[2] >> 8, .value = 0x01020304,
+                                  .element_size = (unsigned)in[0], .width = in[1], .height = in[2] & 255};
     if (in[0] < 4)
         of.value &= (1u << 8 * in[0]) - 1;
     NEED(cuMemsetD8(p, 0xee, 64));

@@ -134,7 +134,8 @@ static void mixed(const check *self)
     packed of = values(p);
     NEED(cuMemsetD8(p, 0, 64));
     shape one = {{1, 1, 1}, {1, 1, 1}, 0};
-    say("%u", launch_shaped(KERNEL("mixed"), &one, ARGUMENTS(&of.out, &of.a, &of.b, &of.c, &of.d, &of.e, &of.f, &of.g)));
+    void **arguments = ARGUMENTS(&of.out, &of.a, &of.b, &of.c, &of.d, &of.e, &of.f, &of.g);
+    say("%u", launch_shaped(KERNEL("mixed"), &one, arguments));
     of = (packed){0};
     STATUS(cuCtxSynchronize());
     say_words(p, 10);

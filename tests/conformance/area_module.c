@@ -50,7 +50,7 @@ static void error_log(const check *self)
     say("%s", !length ? "empty" : length < (size_t)self->number ? "text" : "unterminated");
     say("%s", strstr(log, "line ") ? "line" : "no line");
     size_t told = (size_t)(uintptr_t)values[1];
-    say("%s", told == length ? "length" : told == length + 1 ? "length with end" : told == (size_t)self->number ? "size" : "other");
+    say("%s", told == length ? "length" : told == length + 1 ? "length with end" : "other length");
     for (size_t i = (size_t)self->number; i < sizeof log; i++)
         if (log[i] != 'x')
             give_up("overrun");
@@ -396,7 +396,8 @@ static const check checks[] = {
     LOAD("version 6.0", ".version 6.0\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\n"),
     LOAD("target sm_80", ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n"),
     LOAD("target sm_90", ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n"),
-    LOAD("target sm_90 of version 7.0", ".version 7.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n"),
+    LOAD("target sm_90 of version 7.0",
+        ".version 7.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n"),
     LOAD("target sm_100", ".version 8.6\n.target sm_100\n.address_size 64\n.visible .entry k() { ret; }\n"),
     LOAD("target sm_11", ".version 7.0\n.target sm_11\n.address_size 64\n.visible .entry k() { ret; }\n"),
     LOAD("target nonsense", ".version 7.0\n.target sm_7x\n.address_size 64\n.visible .entry k() { ret; }\n"),
@@ -407,15 +408,20 @@ static const check checks[] = {
     LOAD("unclosed body", HEADER ".visible .entry k() { ret;\n"),
     LOAD("kernel twice", HEADER ".visible .entry k() { ret; }\n.visible .entry k() { ret; }\n"),
     LOAD("unresolved function", HEADER ".extern .func nowhere();\n.visible .entry k() { call nowhere, (); ret; }\n"),
-    LOAD("unresolved variable", HEADER ".extern .global .u32 nowhere;\n.visible .entry k() { .reg .u32 %r0; ld.global.u32 %r0, [nowhere]; st.global.u32 [nowhere], %r0; ret; }\n"),
-    LOAD("too much shared memory", HEADER ".visible .entry k() { .shared .b8 all[65536]; .reg .b32 %r<2>; mov.u32 %r0, 1; st.shared.u32 [all], %r0; ret; }\n"),
+    LOAD("unresolved variable",
+        HEADER ".extern .global .u32 nowhere;\n.visible .entry k() { .reg .u32 %r0; ld.global.u32 %r0, [nowhere]; "
+        "st.global.u32 [nowhere], %r0; ret; }\n"),
+    LOAD("too much shared memory",
+        HEADER ".visible .entry k() { .shared .b8 all[65536]; .reg .b32 %r<2>; mov.u32 %r0, 1; "
+        "st.shared.u32 [all], %r0; ret; }\n"),
     LOAD("variable twice", HEADER ".visible .global .u32 v;\n.visible .global .u32 v;\n"),
     {.name = "load elf of zeros", .run = load_elf, .number = 0},
     {.name = "load elf of noise", .run = load_elf, .number = 1, .alone = true},
     {.name = "load null", .run = load_null},
     {.name = "error log", .run = error_log, .text = SYNTAX, .number = 1000},
     {.name = "error log cut", .run = error_log, .text = SYNTAX, .number = 10},
-    {.name = "error log of version 99.0", .run = error_log, .text = ".version 99.0\n.target sm_70\n.address_size 64\n", .number = 1000},
+    {.name = "error log of version 99.0", .run = error_log, .text = ".version 99.0\n.target sm_70\n.address_size 64\n",
+     .number = 1000},
     {.name = "error log of words", .run = error_log, .text = "hello, world", .number = 1000},
     {.name = "info log", .run = info_log},
     OPTION("unknown 999", 999, 0),

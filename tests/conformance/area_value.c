@@ -115,8 +115,10 @@ static void flush(const check *self)
     STATUS(cuStreamSynchronize(stream));
 }
 
-#define PASS(text, flag, ...) {.name = "passes: " text, .run = wait_32, .kind = 'p', .number = flag, INPUTS(__VA_ARGS__)}
-#define WAIT(text, flag, ...) {.name = "waits: " text, .run = wait_32, .kind = 'w', .number = flag, INPUTS(__VA_ARGS__)}
+#define PASS(text, flag, ...)                                                                                          \
+    {.name = "passes: " text, .run = wait_32, .kind = 'p', .number = flag, INPUTS(__VA_ARGS__)}
+#define WAIT(text, flag, ...)                                                                                          \
+    {.name = "waits: " text, .run = wait_32, .kind = 'w', .number = flag, INPUTS(__VA_ARGS__)}
 #define WAIT64(text, flag, ...) {.name = "waits 64: " text, .run = wait_64, .number = flag, INPUTS(__VA_ARGS__)}
 
 static const check checks[] = {

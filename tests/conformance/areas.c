@@ -23,6 +23,12 @@ const area *const areas[] = {
     &area_function,
     &area_launch,
     &area_fault,
+    &area_integer,
+    &area_float,
+    &area_convert,
+    &area_warp,
+    &area_control,
+    &area_atomic,
 };
 
 const size_t area_count = COUNT_OF(areas);

@@ -10,6 +10,6 @@ extern const area area_init, area_error, area_device, area_context, area_primary
     area_stream, area_event, area_host, area_value,
     area_capture, area_capture_calls,
     area_graph, area_exec, area_module, area_function, area_launch,
-    area_fault;
+    area_fault, area_integer, area_float, area_convert, area_warp, area_control, area_atomic;
 
 #endif

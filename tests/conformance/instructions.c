@@ -27,7 +27,7 @@ static const char before[] =
     "    mov.b64 %d0, 0; mov.b32 %r0, 0; mov.b32 %f0, 0f00000000; mov.b64 %g0, 0d0000000000000000;\n"
     "    ";
 
-/* Rows that need an instruction of sm_80 begin with this. */
+/* Rows that need an instruction of sm_80 or of PTX 7.6 begin with this. */
 static const char newer[] = "//sm_80\n";
 
 static void compose(const check *row, char *out, size_t room)
@@ -36,8 +36,9 @@ static void compose(const check *row, char *out, size_t room)
         ['r'] = "cvt.u64.u32 %d0, %r0; ", ['f'] = "mov.b32 %r0, %f0; cvt.u64.u32 %d0, %r0; ",
         ['g'] = "mov.b64 %d0, %g0; ", ['d'] = ""};
     bool is_newer = !strncmp(row->text, newer, strlen(newer));
-    snprintf(out, room, ".version 7.0\n.target %s\n%s%s\n    %sst.global.b64 [%%to], %%d0;\n    ret;\n}\n",
-             is_newer ? "sm_80" : "sm_70", before, row->text, stores[(unsigned char)row->kind]);
+    const char *version = is_newer ? "7.6\n.target sm_80" : "7.0\n.target sm_70";
+    snprintf(out, room, ".version %s\n%s%s\n    %sst.global.b64 [%%to], %%d0;\n    ret;\n}\n", version, before, row->text,
+             stores[(unsigned char)row->kind]);
 }
 
 static void say_lane(char kind, uint64_t bits)

@@ -11,6 +11,7 @@
 extern const char module_basic[];     /* what every area launches */
 extern const char module_globals[];   /* variables with initialisers */
 extern const char module_faults[];    /* what ends in a fault, or prints */
+extern const char module_control[];   /* calls, branches, barriers */
 extern const char module_functions[]; /* what function attributes and occupancy are asked of */
 
 /* Each as FOLDER/NAME.ptx. False after a line on stderr. */
