@@ -37,8 +37,8 @@ static void compose(const check *row, char *out, size_t room)
         ['g'] = "mov.b64 %d0, %g0; ", ['d'] = ""};
     bool is_newer = !strncmp(row->text, newer, strlen(newer));
     const char *version = is_newer ? "7.6\n.target sm_80" : "7.0\n.target sm_70";
-    snprintf(out, room, ".version %s\n%s%s\n    %sst.global.b64 [%%to], %%d0;\n    ret;\n}\n", version, before, row->text,
-             stores[(unsigned char)row->kind]);
+    snprintf(out, room, ".version %s\n%s%s\n    %sst.global.b64 [%%to], %%d0;\n    ret;\n}\n", version, before,
+             row->text, stores[(unsigned char)row->kind]);
 }
 
 static void say_lane(char kind, uint64_t bits)
