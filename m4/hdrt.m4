@@ -15,8 +15,6 @@ AC_DEFUN([HDRT_FLAGS], [
     CFLAGS=$hdrt_saved
   done
   AS_IF([test "x$enable_werror" = xyes], [HDRT_CFLAGS="$HDRT_CFLAGS -Werror"])
-  # The soft driver's arithmetic is built once for each level of x86-64 that pays.
-  AM_CONDITIONAL([X86_64_LEVELS], [test "x$host_cpu" = xx86_64])
   AC_SUBST([HDRT_CFLAGS])
   # For what is loaded into foreign programs: never instrumented, whatever is added to HDRT_CFLAGS later.
   HDRT_PLAIN_CFLAGS=$HDRT_CFLAGS
@@ -43,6 +41,8 @@ AC_DEFUN([HDRT_SANITIZERS], [
   AS_IF([test "x$hdrt_sanitizer" != xnone],
     [AC_DEFINE([HDRT_SANITIZED], [1], [Built with a sanitizer: no address space limits on the compile worker.])])
   AM_CONDITIONAL([SANITIZED], [test "x$hdrt_sanitizer" != xnone])
+  # The soft driver's arithmetic is built once for each level of x86-64 that pays; under a sanitizer once in all.
+  AM_CONDITIONAL([X86_64_LEVELS], [test "x$host_cpu" = xx86_64 && test "x$hdrt_sanitizer" = xnone])
   AC_ARG_ENABLE([coverage], [AS_HELP_STRING([--enable-coverage], [build for gcov])], [], [enable_coverage=no])
   hdrt_coverage=$enable_coverage
   AS_IF([test "x$enable_coverage" = xyes],
