@@ -175,7 +175,7 @@ static void read_info(const struct elf *elf, const struct section *info, hdrt__k
 }
 
 /*
- * For each section, the .nv.info struct section about it (0: none): an .nv.info section's sh_info is the index of the
+ * For each section, the .nv.info section about it (0: none): an .nv.info section's sh_info is the index of the
  * kernel's text section. One pass, so that a file of many kernels is not searched once for each.
  */
 static uint32_t *index_infos(const struct elf *elf)

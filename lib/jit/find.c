@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "jit/loader_cache.h"
 
-#define CLANG_NEWEST 60
+#define CLANG_NEWEST 40
 #define CLANG_OLDEST 11
 #define BUILTINS_PREFIX "libnvrtc-builtins.so."
 

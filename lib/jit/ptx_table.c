@@ -117,7 +117,7 @@ static bool number(const struct token *token, uint64_t *out)
     return true;
 }
 
-/* Consumes a bracketed group, brackets of the other sorts included. The current struct token is its opening one. */
+/* Consumes a bracketed group, brackets of the other sorts included. The current token is its opening one. */
 static bool skip_group(struct lexer *lexer)
 {
     unsigned depth = 0;
@@ -134,7 +134,7 @@ static bool skip_group(struct lexer *lexer)
     return true;
 }
 
-/* What a struct declaration says before and behind the name. */
+/* What a declaration says before and behind the name. */
 struct declaration {
     uint32_t element, vector, align, argument_class;
     struct token name;
@@ -258,7 +258,7 @@ static bool read_parameters(struct lexer *lexer, hdrt__kernel_entry *entry)
                 return false;
             offset += bytes;
         }
-        /* What follows a struct declaration that was not understood. */
+        /* What follows a declaration that was not understood. */
         while (lexer->now.kind != ',' && lexer->now.kind != ')' && lexer->now.kind != 0) {
             entry->parameters_known = false;
             advance(lexer);
@@ -276,7 +276,7 @@ struct reader {
     bool declarations; /* some entry was declared without a body: its definition makes it appear twice */
 };
 
-/* ".entry name (parameters) performance directives { body }" or a struct declaration that ends in ";". */
+/* ".entry name (parameters) performance directives { body }" or a declaration that ends in ";". */
 static bool read_entry(struct lexer *lexer, struct reader *reader)
 {
     advance(lexer);
