@@ -47,13 +47,14 @@ int main(int argc, char **argv)
     int (*retain)(void **, int) = (int (*)(void **, int))entry("cuDevicePrimaryCtxRetain");
     int (*set)(void *) = (int (*)(void *))entry("cuCtxSetCurrent");
     int (*load)(void **, const void *) = (int (*)(void **, const void *))entry("cuModuleLoadData");
-    int (*function)(void **, void *, const char *) = (int (*)(void **, void *, const char *))entry("cuModuleGetFunction");
+    int (*function)(void **, void *, const char *) =
+        (int (*)(void **, void *, const char *))entry("cuModuleGetFunction");
     int (*allocate)(uint64_t *, size_t) = (int (*)(uint64_t *, size_t))entry("cuMemAlloc_v2");
     int (*upload)(uint64_t, const void *, size_t) = (int (*)(uint64_t, const void *, size_t))entry("cuMemcpyHtoD_v2");
     int (*download)(void *, uint64_t, size_t) = (int (*)(void *, uint64_t, size_t))entry("cuMemcpyDtoH_v2");
-    int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **) =
-        (int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
-                 void **))entry("cuLaunchKernel");
+    int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                  void **) = (int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                      void *, void **, void **))entry("cuLaunchKernel");
     void *context, *module = NULL;
     uint64_t in, out, memory, inputs[FORM_THREADS][FORM_SOURCES], results[FORM_THREADS];
     check(init(0), "cuInit");

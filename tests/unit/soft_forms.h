@@ -77,10 +77,45 @@ static inline void forms_free(struct forms *forms)
 /* --- operands --- */
 
 static const uint64_t form_integers[] = {
-    0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7fffffff, 0x80000000,
-    0xffffffff, 0x100000000, 0x12345678, 0x89abcdef, 0xdeadbeefcafef00d, 0x7fffffffffffffff, 0x8000000000000000,
-    0xffffffffffffffff, 0xfffffffffffffffe, 0xffffffff80000000, 0x0123456789abcdef, 0xfedcba9876543210, 0x5555555555555555,
-    0xaaaaaaaaaaaaaaaa, 0x00ff00ff00ff00ff, 0xfffffffffffffff9, 100, 0xffffffffffffff9c, 1000003,
+    0,
+    1,
+    2,
+    3,
+    7,
+    31,
+    32,
+    33,
+    63,
+    64,
+    0x7f,
+    0x80,
+    0xff,
+    0x100,
+    0x7fff,
+    0x8000,
+    0xffff,
+    0x10000,
+    0x7fffffff,
+    0x80000000,
+    0xffffffff,
+    0x100000000,
+    0x12345678,
+    0x89abcdef,
+    0xdeadbeefcafef00d,
+    0x7fffffffffffffff,
+    0x8000000000000000,
+    0xffffffffffffffff,
+    0xfffffffffffffffe,
+    0xffffffff80000000,
+    0x0123456789abcdef,
+    0xfedcba9876543210,
+    0x5555555555555555,
+    0xaaaaaaaaaaaaaaaa,
+    0x00ff00ff00ff00ff,
+    0xfffffffffffffff9,
+    100,
+    0xffffffffffffff9c,
+    1000003,
 };
 static const uint32_t form_floats[] = {
     0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3fc00000, 0x00000001, 0x80000001, 0x007fffff, 0x807fffff,
@@ -170,7 +205,8 @@ static const char form_begin[] =
     "cvta.to.global.u64 %out, %out;\ncvta.to.global.u64 %in, %in;\ncvta.to.global.u64 %m, %m;\n"
     "mov.u32 %t, %tid.x;\nmul.wide.u32 %tq, %t, 32;\nadd.u64 %in, %in, %tq;\nmov.u64 %sh, sh;\nadd.u64 %sh, %sh, %tq;\n"
     "mul.wide.u32 %tq, %t, 64;\nadd.u64 %m, %m, %tq;\nmul.wide.u32 %tq, %t, 8;\nadd.u64 %out, %out, %tq;\n"
-    "ld.global.u64 %aq, [%in];\nld.global.u64 %bq, [%in+8];\nld.global.u64 %cq, [%in+16];\nld.global.u64 %eq, [%in+24];\n"
+    "ld.global.u64 %aq, [%in];\nld.global.u64 %bq, [%in+8];\nld.global.u64 %cq, [%in+16];\nld.global.u64 %eq, "
+    "[%in+24];\n"
     "st.global.u64 [%m], %aq;\nst.global.u64 [%m+8], %bq;\n"
     "cvt.u32.u64 %a, %aq;\ncvt.u32.u64 %b, %bq;\ncvt.u32.u64 %c, %cq;\ncvt.u32.u64 %e, %eq;\n"
     "cvt.u16.u64 %ah, %aq;\ncvt.u16.u64 %bh, %bq;\ncvt.u16.u64 %ch, %cq;\n"
@@ -188,8 +224,11 @@ static inline void form_kernel(const struct form *form, size_t index, FILE *out)
                       : form->kind == 'd' ? "mov.b64 %dq, %dd;"
                       : form->kind == 'p' ? "selp.u64 %dq, 1, 0, %p;"
                                           : "";
-    fprintf(out, ".visible .entry f%zu(.param .u64 o, .param .u64 i, .param .u64 g)\n%s%s\n%s\nst.global.u64 [%%out], %%dq;\n"
-            "ret;\n}\n", index, form_begin, form->instructions, end);
+    fprintf(
+        out,
+        ".visible .entry f%zu(.param .u64 o, .param .u64 i, .param .u64 g)\n%s%s\n%s\nst.global.u64 [%%out], %%dq;\n"
+        "ret;\n}\n",
+        index, form_begin, form->instructions, end);
 }
 
 static inline char *forms_module(const struct forms *forms, size_t first, size_t count, size_t *size)
@@ -219,7 +258,8 @@ static inline void form_answer(const struct form *form, const uint64_t results[F
         return;
     }
     for (unsigned i = 0; i < FORM_THREADS; i++)
-        length += (size_t)snprintf(text + length, room - length, "%s%llx", i ? " " : "", (unsigned long long)results[i]);
+        length +=
+            (size_t)snprintf(text + length, room - length, "%s%llx", i ? " " : "", (unsigned long long)results[i]);
 }
 
 #endif

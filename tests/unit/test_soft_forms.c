@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every form of instruction against what an H200 answers, with the handlers of each x86 level. */
+#include <fenv.h>
 #include <math.h>
 
 #include "soft_engine.h"
@@ -67,6 +68,7 @@ static void check_form(const struct form *form, const uint64_t results[FORM_THRE
 START_TEST(forms_answer_as_a_gpu_does)
 {
     struct engine engine;
+    fesetround(FE_UPWARD); /* the thread's own mode is nothing to a kernel, and stays */
     engine_open_text(&engine, module, module_size, _i);
     hdsoft_range in = engine_allocate(&engine, FORM_THREADS * FORM_SOURCES * 8);
     hdsoft_range out = engine_allocate(&engine, FORM_THREADS * 8);
@@ -84,6 +86,7 @@ START_TEST(forms_answer_as_a_gpu_does)
         memcpy(results, out.host, sizeof results);
         check_form(form, results);
     }
+    ck_assert_int_eq(fegetround(), FE_UPWARD);
     engine_close(&engine);
 }
 END_TEST

@@ -3,7 +3,9 @@
 #include "soft_engine.h"
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
-#define IN_KERNEL(text) HEAD ".visible .entry k(.param .u64 o)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.reg .pred %p<4>;\n.reg .f32 %f<4>;\n" text "\nret;\n}\n"
+#define IN_KERNEL(text)                                                                                                \
+    HEAD ".visible .entry k(.param .u64 o)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.reg .pred %p<4>;\n.reg .f32 "     \
+         "%f<4>;\n" text "\nret;\n}\n"
 
 static int parse(const char *text, size_t size, unsigned capability, hdsoft_program **program, char *log, size_t room)
 {
@@ -37,10 +39,14 @@ static const struct refusal refusals[] = {
     {HEAD ".global .u32 a[99999999999999];\n", 90, 218, "too large"},
     {HEAD ".global .align 3 .u32 a;\n", 90, 218, "power of two"},
     {HEAD ".global .u32 a[1/0];\n", 90, 218, "divides by zero"},
-    {HEAD ".extern .global .u32 a;\n.entry k()\n{\n.reg .b32 %r1;\nld.global.u32 %r1, [a];\nret;\n}\n", 90, 218, "unresolved extern variable 'a'"},
+    {HEAD ".extern .global .u32 a;\n.entry k()\n{\n.reg .b32 %r1;\nld.global.u32 %r1, [a];\nret;\n}\n", 90, 218,
+     "unresolved extern variable 'a'"},
     {HEAD ".extern .func f();\n.entry k()\n{\ncall f, ();\nret;\n}\n", 90, 218, "unresolved extern function 'f'"},
-    {HEAD ".extern .func (.param .b32 r) vprintf (.param .b32 f);\n.entry k()\n{\n.reg .b32 %r1;\ncall (%r1), vprintf, (%r1);\nret;\n}\n", 90, 218, "unresolved extern function 'vprintf'"},
-    {HEAD ".func f(.reg .b32 a)\n{\nret;\n}\n.entry k()\n{\ncall f, ();\nret;\n}\n", 90, 218, "passes other parameters"},
+    {HEAD ".extern .func (.param .b32 r) vprintf (.param .b32 f);\n.entry k()\n{\n.reg .b32 %r1;\ncall (%r1), vprintf, "
+          "(%r1);\nret;\n}\n",
+     90, 218, "unresolved extern function 'vprintf'"},
+    {HEAD ".func f(.reg .b32 a)\n{\nret;\n}\n.entry k()\n{\ncall f, ();\nret;\n}\n", 90, 218,
+     "passes other parameters"},
     {IN_KERNEL("add.u32 %r1, %r2, %r10;"), 90, 218, "line 10: '%r10' is not declared"},
     {IN_KERNEL("add.u32 %r1, %r2, %rd1;"), 90, 218, "operand 3 of 'add' has 64 bits, expected 32"},
     {IN_KERNEL("add.u32 5, %r2, %r1;"), 90, 218, "operand 1 of 'add' must be a register"},
@@ -73,11 +79,15 @@ static const char *const accepted[] = {
     HEAD,
     HEAD "//\n/* two\nlines */\n\t// .globl k\n",
     ".version 7.8\r\n.target sm_70, texmode_independent, debug\r\n.address_size 64\r\n",
-    HEAD ".file 1 \"/a b/c.cu\", 1700000000, 1234\n.section .debug_str\n{\n$L__info_string0:\n.b8 95,90,0\n}\n.section .debug_abbrev { .b8 1 }\n",
-    HEAD ".weak .shared .align 4 .b8 s[4];\n.visible .const .align 4 .f32 c[2] = {0f3F800000, 1.5};\n.global .attribute(.managed) .u32 m;\n",
+    HEAD ".file 1 \"/a b/c.cu\", 1700000000, 1234\n.section .debug_str\n{\n$L__info_string0:\n.b8 95,90,0\n}\n.section "
+         ".debug_abbrev { .b8 1 }\n",
+    HEAD ".weak .shared .align 4 .b8 s[4];\n.visible .const .align 4 .f32 c[2] = {0f3F800000, 1.5};\n.global "
+         ".attribute(.managed) .u32 m;\n",
     HEAD ".visible .global .texref t;\n.global .samplerref s;\n.weak .global .u32 w;\n.weak .global .u32 w;\n",
-    HEAD ".visible .entry k(.param .u64 .ptr .global .align 1 o, .param .align 8 .b8 s[16])\n.maxntid 256, 1, 1\n.minnctapersm 2\n.maxnreg 64\n{\n.pragma \"nounroll\";\nret;\n}\n",
-    HEAD ".func (.param .b64 r) f(.param .b64 a, .param .align 4 .b8 b[12]) .noreturn;\n.visible .func (.param .b64 r) f(.param .b64 a, .param .align 4 .b8 b[12])\n{\nret;\n}\n",
+    HEAD ".visible .entry k(.param .u64 .ptr .global .align 1 o, .param .align 8 .b8 s[16])\n.maxntid 256, 1, "
+         "1\n.minnctapersm 2\n.maxnreg 64\n{\n.pragma \"nounroll\";\nret;\n}\n",
+    HEAD ".func (.param .b64 r) f(.param .b64 a, .param .align 4 .b8 b[12]) .noreturn;\n.visible .func (.param .b64 r) "
+         "f(.param .b64 a, .param .align 4 .b8 b[12])\n{\nret;\n}\n",
     IN_KERNEL("ld.global.L1::evict_last.L2::128B.v2.b32 {%r1, %r2}, [%rd1+16];"),
     IN_KERNEL("{ .reg .pred %p1; setp.lt.s32 %p1, %r1, -1; @!%p1 bra.uni $X; $X: }"),
     IN_KERNEL("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f1}, [%rd1, {%f1, %f2}];"),
@@ -99,16 +109,18 @@ END_TEST
 
 START_TEST(entries_are_described)
 {
-    static const char text[] =
-        HEAD ".shared .align 4 .b8 other[400];\n.entry first()\n.reqntid 32, 4\n{\nst.shared.u32 [other], 1;\nret;\n}\n"
-             ".entry second(.param .s16 a, .param .f64 b)\n.maxntid 512\n{\n.local .align 16 .b8 l[20];\n"
-             ".shared .align 8 .b8 s[24];\n.reg .b64 %rd<40>;\n.reg .b32 %r<40>;\nst.shared.u32 [s], 1;\nmov.u64 %rd1, 1;\nmov.u64 %rd2, 2;\n"
-             "mov.u64 %rd3, 3;\nadd.u64 %rd4, %rd1, %rd2;\nadd.u64 %rd5, %rd4, %rd3;\nst.local.u64 [l], %rd5;\nret;\n}\n";
+    static const char text[] = HEAD
+        ".shared .align 4 .b8 other[400];\n.entry first()\n.reqntid 32, 4\n{\nst.shared.u32 [other], 1;\nret;\n}\n"
+        ".entry second(.param .s16 a, .param .f64 b)\n.maxntid 512\n{\n.local .align 16 .b8 l[20];\n"
+        ".shared .align 8 .b8 s[24];\n.reg .b64 %rd<40>;\n.reg .b32 %r<40>;\nst.shared.u32 [s], 1;\nmov.u64 %rd1, "
+        "1;\nmov.u64 %rd2, 2;\n"
+        "mov.u64 %rd3, 3;\nadd.u64 %rd4, %rd1, %rd2;\nadd.u64 %rd5, %rd4, %rd3;\nst.local.u64 [l], %rd5;\nret;\n}\n";
     char log[512];
     hdsoft_program *program;
     ck_assert_msg(parse(text, sizeof text, 90, &program, log, sizeof log) == 0, "%s", log);
     ck_assert_uint_eq(hdsoft_program_entry_count(program), 2);
-    const hdsoft_entry *first = hdsoft_program_entry(program, 0), *second = hdsoft_program_find_entry(program, "second");
+    const hdsoft_entry *first = hdsoft_program_entry(program, 0),
+                       *second = hdsoft_program_find_entry(program, "second");
     ck_assert_ptr_null(hdsoft_program_entry(program, 2));
     ck_assert_ptr_null(hdsoft_program_find_entry(program, "third"));
     ck_assert_str_eq(first->name, "first");
@@ -152,19 +164,26 @@ END_TEST
 
 /* --- hostile texts --- */
 
-static const char sample[] =
-    HEAD ".file 1 \"x.cu\"\n.extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n"
-         ".global .align 4 .u32 g[2][3] = {{1, 2}, {0xFF(h), 5}};\n.global .u32 h = 7;\n.const .f64 d[2] = {1.5, 0d3FF0000000000000};\n"
-         ".extern .shared .align 16 .b8 x[];\n"
-         ".func (.param .b32 r) f(.param .b32 a, .param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>;\nld.param.u32 %r1, [a];\n"
-         "st.param.b32 [r], %r1;\nret;\n}\n"
-         ".visible .entry k(.param .u64 o, .param .f32 v) .maxntid 64\n{\n.local .align 8 .b8 l[32];\n.reg .pred %p<4>;\n.reg .b32 %r<20>;\n"
-         ".reg .b64 %rd<10>;\n.reg .f32 %f<5>;\n.loc 1 3 5\nld.param.u64 %rd1, [o];\ncvta.to.global.u64 %rd1, %rd1;\nmov.u32 %r1, %tid.x;\n"
-         "mul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nsetp.lt.and.s32 %p1|%p2, %r1, 5, !%p3;\n@!%p1 bra $L1;\n"
-         "{\n.param .b32 p0;\n.param .align 8 .b8 p1[16];\n.param .b32 r0;\nst.param.v2.b32 [p1+8], {%r1, %r2};\nst.param.b32 [p0], %r1;\n"
-         "call.uni (r0), f, (p0, p1);\nld.param.b32 %r3, [r0];\n}\n$T: .branchtargets $L1, $L2;\nbrx.idx %r1, $T;\n$L1: fma.rz.ftz.sat.f32 %f1, %f2, 0f3F800000, 1.5e-3;\n"
-         "mov.b64 {%r4, %r5}, %rd2;\natom.global.cas.b32 %r6, [%rd3+-4], %r1, 0x10;\nshfl.sync.idx.b32 %r7|%p2, %r1, %r2, 31, -1;\nbar.red.popc.u32 %r8, 0, %p1;\n"
-         "$L2: ld.local.v4.u32 {%r1, _, %r3, %r4}, [l+16];\nunknown.op.x %r1, {%r2, [%rd1]}, \"s\";\nret;\n}\n.section .debug { .b8 1, 2 }\n";
+static const char sample[] = HEAD
+    ".file 1 \"x.cu\"\n.extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n"
+    ".global .align 4 .u32 g[2][3] = {{1, 2}, {0xFF(h), 5}};\n.global .u32 h = 7;\n.const .f64 d[2] = {1.5, "
+    "0d3FF0000000000000};\n"
+    ".extern .shared .align 16 .b8 x[];\n"
+    ".func (.param .b32 r) f(.param .b32 a, .param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>;\nld.param.u32 %r1, [a];\n"
+    "st.param.b32 [r], %r1;\nret;\n}\n"
+    ".visible .entry k(.param .u64 o, .param .f32 v) .maxntid 64\n{\n.local .align 8 .b8 l[32];\n.reg .pred "
+    "%p<4>;\n.reg .b32 %r<20>;\n"
+    ".reg .b64 %rd<10>;\n.reg .f32 %f<5>;\n.loc 1 3 5\nld.param.u64 %rd1, [o];\ncvta.to.global.u64 %rd1, "
+    "%rd1;\nmov.u32 %r1, %tid.x;\n"
+    "mul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nsetp.lt.and.s32 %p1|%p2, %r1, 5, !%p3;\n@!%p1 bra $L1;\n"
+    "{\n.param .b32 p0;\n.param .align 8 .b8 p1[16];\n.param .b32 r0;\nst.param.v2.b32 [p1+8], {%r1, "
+    "%r2};\nst.param.b32 [p0], %r1;\n"
+    "call.uni (r0), f, (p0, p1);\nld.param.b32 %r3, [r0];\n}\n$T: .branchtargets $L1, $L2;\nbrx.idx %r1, $T;\n$L1: "
+    "fma.rz.ftz.sat.f32 %f1, %f2, 0f3F800000, 1.5e-3;\n"
+    "mov.b64 {%r4, %r5}, %rd2;\natom.global.cas.b32 %r6, [%rd3+-4], %r1, 0x10;\nshfl.sync.idx.b32 %r7|%p2, %r1, %r2, "
+    "31, -1;\nbar.red.popc.u32 %r8, 0, %p1;\n"
+    "$L2: ld.local.v4.u32 {%r1, _, %r3, %r4}, [l+16];\nunknown.op.x %r1, {%r2, [%rd1]}, \"s\";\nret;\n}\n.section "
+    ".debug { .b8 1, 2 }\n";
 
 static void feed(const char *text, size_t size)
 {
@@ -225,8 +244,9 @@ START_TEST(deep_nesting_is_refused)
 {
     static const struct {
         const char *before, *repeated;
-    } deep[] = {{HEAD ".entry k()\n{\n", "{"}, {HEAD ".global .u32 a = ", "("}, {HEAD ".global .u32 a = ", "-"},
-                {HEAD ".global .u32 a = ", "1?"}, {HEAD ".global .u32 a[2] = ", "{"}, {HEAD ".global .u32 a = ", "1+("}};
+    } deep[] = {{HEAD ".entry k()\n{\n", "{"},      {HEAD ".global .u32 a = ", "("},
+                {HEAD ".global .u32 a = ", "-"},    {HEAD ".global .u32 a = ", "1?"},
+                {HEAD ".global .u32 a[2] = ", "{"}, {HEAD ".global .u32 a = ", "1+("}};
     for (size_t i = 0; i < sizeof deep / sizeof deep[0]; i++) {
         char log[256], *text = NULL;
         size_t size;

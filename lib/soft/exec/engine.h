@@ -64,7 +64,8 @@ typedef struct hdsoft_variable {
  * module loads and only a kernel that reaches one fails, with its line. Untrusted input: never crashes, never
  * allocates more than a small multiple of size.
  */
-int hdsoft_program_parse(const char *ptx, size_t size, unsigned compute_capability, hdsoft_program **out, hdsoft_text *log);
+int hdsoft_program_parse(const char *ptx, size_t size, unsigned compute_capability, hdsoft_program **out,
+                         hdsoft_text *log);
 void hdsoft_program_destroy(hdsoft_program *program); /* after every instance of it; NULL is accepted */
 size_t hdsoft_program_entry_count(const hdsoft_program *program);
 const hdsoft_entry *hdsoft_program_entry(const hdsoft_program *program, size_t index);
@@ -73,7 +74,8 @@ size_t hdsoft_program_variable_count(const hdsoft_program *program);
 const hdsoft_variable *hdsoft_program_variable(const hdsoft_program *program, size_t index);
 
 /* Place the globals and constants in memory and write their initialisers. Returns 0, 2, or 218. */
-int hdsoft_instance_create(const hdsoft_program *program, hdsoft_memory *memory, hdsoft_instance **out, hdsoft_text *log);
+int hdsoft_instance_create(const hdsoft_program *program, hdsoft_memory *memory, hdsoft_instance **out,
+                           hdsoft_text *log);
 void hdsoft_instance_destroy(hdsoft_instance *instance); /* frees its globals; NULL is accepted */
 /* The address of variable `index` of the program in this instance. */
 uint64_t hdsoft_instance_address(const hdsoft_instance *instance, size_t index);

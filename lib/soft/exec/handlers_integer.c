@@ -205,9 +205,11 @@ static inline uint32_t differ_4(uint32_t a, uint32_t b, bool is_signed, bool add
 
 /* The same operation for the widths that it has. */
 #define WIDTHS_2(TWO, op, e) \
-    TWO(op##_u16, "h:hh", u16, u16, u16, e) TWO(op##_u32, "w:ww", u32, u32, u32, e) TWO(op##_u64, "q:qq", u64, u64, u64, e)
+    TWO(op##_u16, "h:hh", u16, u16, u16, e) TWO(op##_u32, "w:ww", u32, u32, u32, e) \
+    TWO(op##_u64, "q:qq", u64, u64, u64, e)
 #define SIGNED_2(TWO, op, e) \
-    TWO(op##_s16, "h:hh", s16, s16, s16, e) TWO(op##_s32, "w:ww", s32, s32, s32, e) TWO(op##_s64, "q:qq", s64, s64, s64, e)
+    TWO(op##_s16, "h:hh", s16, s16, s16, e) TWO(op##_s32, "w:ww", s32, s32, s32, e) \
+    TWO(op##_s64, "q:qq", s64, s64, s64, e)
 
 #define INTEGER_1(ONE) \
     ONE(neg_u16, "h:h", u16, u16, 0 - a) \

@@ -52,9 +52,8 @@ INLINE unsigned char *range_of(const hdsoft_warp *warp, const hdsoft_instruction
     }
     *base = HDSOFT_WINDOW_SHARED;
     uint64_t end = HDSOFT_WINDOW_SHARED + warp->shared_bytes;
-    return instruction->option[1] == HDSOFT_SPACE_GENERIC && lowest >= HDSOFT_WINDOW_SHARED && highest < end && end - highest >= bytes
-               ? warp->shared
-               : NULL;
+    bool inside = lowest >= HDSOFT_WINDOW_SHARED && highest < end && end - highest >= bytes;
+    return inside && instruction->option[1] == HDSOFT_SPACE_GENERIC ? warp->shared : NULL;
 }
 
 /*

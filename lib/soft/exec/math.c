@@ -147,7 +147,8 @@ static bool sine_cosine(hdsoft_warp *warp, const hdsoft_instruction *instruction
 const hdsoft_builtin hdsoft_builtins_math[] = {
     BOTH(sin) BOTH(cos) BOTH(tan) BOTH(asin) BOTH(acos) BOTH(atan) BOTH(sinh) BOTH(cosh) BOTH(tanh) BOTH(asinh)
     BOTH(acosh) BOTH(atanh) BOTH(exp) BOTH(exp2) BOTH(expm1) BOTH(log) BOTH(log2) BOTH(log10) BOTH(log1p) BOTH(logb)
-    BOTH(sqrt) BOTH(cbrt) BOTH(erf) BOTH(erfc) BOTH(tgamma) ROW_F(lgammaf, lgamma_f) ROW_D(lgamma, lgamma_d) BOTH(ceil) BOTH(floor) BOTH(trunc) BOTH(rint)
+    BOTH(sqrt) BOTH(cbrt) BOTH(erf) BOTH(erfc) BOTH(tgamma) ROW_F(lgammaf, lgamma_f) ROW_D(lgamma, lgamma_d)
+    BOTH(ceil) BOTH(floor) BOTH(trunc) BOTH(rint)
     BOTH(nearbyint) BOTH(round) BOTH(fabs) BOTH(j0) BOTH(j1) BOTH(y0) BOTH(y1)
     BOTH_2(pow) BOTH_2(fmod) BOTH_2(remainder) BOTH_2(atan2) BOTH_2(hypot) BOTH_2(fmin) BOTH_2(fmax) BOTH_2(fdim)
     BOTH_2(nextafter) BOTH_2(copysign)

@@ -30,8 +30,8 @@ static unsigned char *locate_device(hdsoft_warp *warp, const hdsoft_instruction 
     if (!hdsoft_memory_find(warp->run->memory, address, &range) || !inside(address, size, range.base, range.end))
         return fault_here(warp, instruction, lane, address, size, write);
     if (write && range.kind == HDSOFT_RANGE_CONSTANT) {
-        hdsoft_fault_raise(warp, instruction, 700, lane, address, "write of %u bytes to constant memory at 0x%llx", size,
-                           (unsigned long long)address);
+        hdsoft_fault_raise(warp, instruction, 700, lane, address, "write of %u bytes to constant memory at 0x%llx",
+                           size, (unsigned long long)address);
         return NULL;
     }
     *host_memory = range.kind == HDSOFT_RANGE_HOST;
@@ -53,8 +53,8 @@ static unsigned char *locate(hdsoft_warp *warp, const hdsoft_instruction *instru
     uint64_t offset = address & ~HDSOFT_WINDOW_MASK;
     if (instruction->option[1] == HDSOFT_SPACE_GLOBAL && address - HDSOFT_WINDOW_SHARED < HDSOFT_WINDOW_CODE) {
         hdsoft_fault_raise(warp, instruction, 717, lane, address,
-                           "%s of %u bytes of global memory at 0x%llx, which is %s memory", write ? "write" : "read", size,
-                           (unsigned long long)address,
+                           "%s of %u bytes of global memory at 0x%llx, which is %s memory", write ? "write" : "read",
+                           size, (unsigned long long)address,
                            address < HDSOFT_WINDOW_LOCAL       ? "shared"
                            : address < HDSOFT_WINDOW_PARAMETER ? "local"
                                                                : "parameter or code");

@@ -3,6 +3,7 @@
  * One launch, a step at a time. Blocks run one after another as long as they end; a block that goes on for long may be
  * waiting for a later one, so another becomes resident beside it, up to what a device would hold, and they take turns.
  */
+#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "soft/exec/warp.h"
 
 #define BLOCK_TURN 65536         /* instructions of a block before the next resident one */
-#define BLOCK_PATIENCE 1000000   /* instructions before a block is taken to wait for another */
+#define BLOCK_PATIENCE 300000    /* instructions before a block is taken to wait for another */
 #define WARPS_OF_A_MULTIPROCESSOR 64
 #define BLOCKS_OF_A_MULTIPROCESSOR 32
 #define MOST_RESIDENT 4096
@@ -132,24 +133,30 @@ static int fault_memory(hdsoft_run *run, hdsoft_fault *fault)
     return -1;
 }
 
-static bool wants_company(const hdsoft_run *run, const hdsoft_block *block)
+/* Blocks that must be resident: one, or all of a cooperative launch. False without memory. */
+static bool admit_needed(hdsoft_run *run)
 {
-    return run->next_block < run->blocks && run->resident < run->context_limit &&
-           (run->cooperative || block->executed > (uint64_t)BLOCK_PATIENCE * run->resident);
+    uint32_t needed = run->cooperative ? run->context_limit : 1;
+    while (run->next_block < run->blocks && run->resident < needed)
+        if (!admit(run))
+            return false;
+    return true;
 }
 
-int hdsoft_run_step(hdsoft_run *run, uint64_t budget, uint64_t *executed, hdsoft_fault *fault)
+static bool wants_company(const hdsoft_run *run, const hdsoft_block *block)
+{
+    return run->next_block < run->blocks && run->resident < run->context_limit && block->executed > BLOCK_PATIENCE;
+}
+
+static int run_blocks(hdsoft_run *run, uint64_t budget, uint64_t *executed, hdsoft_fault *fault)
 {
     uint64_t ran = 0;
     int result = 1;
     while (result == 1 && ran < budget) {
-        while (run->next_block < run->blocks && (run->resident == 0 || (run->cooperative && run->resident < run->context_limit)))
-            if (!admit(run)) {
-                result = fault_memory(run, fault);
-                break;
-            }
-        if (result < 0)
+        if (!admit_needed(run)) {
+            result = fault_memory(run, fault);
             break;
+        }
         if (run->resident == 0) {
             result = 0;
             break;
@@ -172,6 +179,18 @@ int hdsoft_run_step(hdsoft_run *run, uint64_t budget, uint64_t *executed, hdsoft
             result = fault_memory(run, fault);
         }
     }
+    *executed = ran;
+    return result;
+}
+
+int hdsoft_run_step(hdsoft_run *run, uint64_t budget, uint64_t *executed, hdsoft_fault *fault)
+{
+    uint64_t ran;
+    fenv_t saved; /* the caller's thread may round otherwise, or take subnormals for zero */
+    fegetenv(&saved);
+    fesetenv(FE_DFL_ENV);
+    int result = run_blocks(run, budget, &ran, fault);
+    fesetenv(&saved);
     if (executed)
         *executed = ran;
     return result;

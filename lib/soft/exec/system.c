@@ -30,10 +30,10 @@ static bool assert_fail(hdsoft_warp *warp, const hdsoft_instruction *instruction
         read_text(warp, instruction, lane, cells[3][lane], function, sizeof function);
         if (warp->run->faulted)
             return false;
-        int length = snprintf(line, sizeof line, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
-                              file, (uint32_t)cells[2][lane], function, warp->block->id[0], warp->block->id[1],
-                              warp->block->id[2], warp->thread_index[0][lane], warp->thread_index[1][lane],
-                              warp->thread_index[2][lane], message);
+        int length = snprintf(
+            line, sizeof line, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
+            (uint32_t)cells[2][lane], function, warp->block->id[0], warp->block->id[1], warp->block->id[2],
+            warp->thread_index[0][lane], warp->thread_index[1][lane], warp->thread_index[2][lane], message);
         if (warp->run->print && length > 0)
             warp->run->print(warp->run->print_context, line,
                              (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);

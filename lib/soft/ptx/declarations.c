@@ -65,7 +65,7 @@ static int64_t parse_unary(hdsoft_parser *parser, unsigned depth)
     return 0;
 }
 
-/* The binary operator at the current token: its precedence, 0 if none; two-character ones have their second sign in *second. */
+/* The binary operator at the current token: its precedence, 0 if none; *second is the second sign of a pair, or 0. */
 static int operator_at(const hdsoft_parser *parser, char *first, char *second)
 {
     const hdsoft_token *token = &parser->lexer.token;
@@ -295,7 +295,8 @@ static void write_bytes(hdsoft_parser *parser, hdsoft_global *global, uint64_t o
         while (had < global->filled)
             had *= 2;
         if (room > had || !global->bytes) {
-            unsigned char *grown = end > 64 * text + (1u << 20) + 2 * global->filled ? NULL : realloc(global->bytes, room);
+            unsigned char *grown =
+                end > 64 * text + (1u << 20) + 2 * global->filled ? NULL : realloc(global->bytes, room);
             if (!grown) {
                 hdsoft_parser_fail(parser, 2, parser->lexer.token.line, "no memory for an initialiser of %llu bytes",
                                    (unsigned long long)end);
@@ -343,7 +344,8 @@ static void parse_symbol_element(hdsoft_parser *parser, uint32_t index, uint64_t
     write_bytes(parser, &parser->program->globals[index], offset, 0, width);
 }
 
-static void parse_element(hdsoft_parser *parser, uint32_t index, const variable_declaration *declaration, uint64_t offset)
+static void parse_element(hdsoft_parser *parser, uint32_t index, const variable_declaration *declaration,
+                          uint64_t offset)
 {
     hdsoft_lexer *lexer = &parser->lexer;
     hdsoft_global *global = &parser->program->globals[index];
@@ -390,8 +392,8 @@ static void parse_element(hdsoft_parser *parser, uint32_t index, const variable_
 }
 
 /* The elements of dimension `level`, whose sub-arrays are `stride` bytes apart; answers how many there were. */
-static uint64_t parse_initialiser(hdsoft_parser *parser, uint32_t index, const variable_declaration *declaration, unsigned level,
-                                  uint64_t base)
+static uint64_t parse_initialiser(hdsoft_parser *parser, uint32_t index, const variable_declaration *declaration,
+                                  unsigned level, uint64_t base)
 {
     uint64_t stride = declaration->element_bytes;
     unsigned levels = declaration->dimensions + (declaration->vector > 1);
@@ -443,7 +445,8 @@ static uint32_t global_new(hdsoft_parser *parser, const hdsoft_declared *declare
     return program->global_count++;
 }
 
-static void place_global(hdsoft_parser *parser, const variable_declaration *declaration, bool constant, bool external, bool weak)
+static void place_global(hdsoft_parser *parser, const variable_declaration *declaration, bool constant, bool external,
+                         bool weak)
 {
     const hdsoft_declared *declared = &declaration->declared;
     hdsoft_program *program = parser->program;

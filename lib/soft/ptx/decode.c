@@ -335,7 +335,8 @@ static void emit_variant(hdsoft_parser *parser, const hdsoft_form *form, const f
         result = flushed(parser, result);
     parser->guard = guard;
     bool wide = variant->type.bits == 64;
-    hdsoft_emit_named(parser, variant->saturate ? (wide ? "saturate_f64" : "saturate_f32") : (wide ? "mov_64" : "mov_32"),
+    hdsoft_emit_named(parser,
+                      variant->saturate ? (wide ? "saturate_f64" : "saturate_f32") : (wide ? "mov_64" : "mov_32"),
                       destination, result, HDSOFT_ABSENT, HDSOFT_ABSENT);
 }
 

@@ -140,7 +140,8 @@ static bool read_conversion(const hdsoft_statement *statement, conversion_form *
     for (unsigned i = 1; i < statement->modifiers; i++) {
         const char *part = statement->modifier[i];
         hdsoft_type type;
-        if (strcmp(part, "rni") == 0 || strcmp(part, "rzi") == 0 || strcmp(part, "rmi") == 0 || strcmp(part, "rpi") == 0)
+        if (strcmp(part, "rni") == 0 || strcmp(part, "rzi") == 0 || strcmp(part, "rmi") == 0 ||
+            strcmp(part, "rpi") == 0)
             conversion->integer_rounding = part;
         else if (strcmp(part, "rz") == 0)
             conversion->rounding = HDSOFT_ROUND_ZERO;
@@ -188,15 +189,16 @@ void hdsoft_decode_convert(hdsoft_parser *parser, hdsoft_statement *statement)
     }
     const hdsoft_value *to = &statement->argument[0].value;
     if (to->kind != HDSOFT_VALUE_REGISTER || to->bits < conversion.to.bits || to->bits > 64) {
-        hdsoft_parser_fail(parser, 218, statement->line, "operand 1 of 'cvt' does not hold %u bits", conversion.to.bits);
+        hdsoft_parser_fail(parser, 218, statement->line, "operand 1 of 'cvt' does not hold %u bits",
+                           conversion.to.bits);
         return;
     }
     int32_t source = hdsoft_use_column(parser, &statement->argument[1].value, conversion.from, 1);
     if (conversion.flush && conversion.from.kind == 'f') { /* to f32, what is too small before rounding is zero */
         bool wide = conversion.from.bits == 64;
         int32_t copy = hdsoft_register_new(parser, wide ? 64 : 32);
-        hdsoft_instruction *flush = hdsoft_emit_temporary(parser, wide ? "cvt_flush_f64_f64" : "flush_f32", copy, source,
-                                                          HDSOFT_ABSENT, HDSOFT_ABSENT);
+        hdsoft_instruction *flush = hdsoft_emit_temporary(parser, wide ? "cvt_flush_f64_f64" : "flush_f32", copy,
+                                                          source, HDSOFT_ABSENT, HDSOFT_ABSENT);
         if (flush)
             flush->option[1] = (uint8_t)conversion.rounding;
         source = copy;
@@ -225,7 +227,10 @@ void hdsoft_decode_convert(hdsoft_parser *parser, hdsoft_statement *statement)
     if (saturate) {
         int32_t next = widen ? hdsoft_register_new(parser, bits) : to->reg;
         parser->guard = next == to->reg ? guard : HDSOFT_ABSENT;
-        hdsoft_emit_named(parser, bits == 64 ? "saturate_f64" : conversion.to.bits == 16 ? "saturate_f16" : "saturate_f32",
+        hdsoft_emit_named(parser,
+                          bits == 64                 ? "saturate_f64"
+                          : conversion.to.bits == 16 ? "saturate_f16"
+                                                     : "saturate_f32",
                           next, result, HDSOFT_ABSENT, HDSOFT_ABSENT);
         result = next;
     }
@@ -341,7 +346,8 @@ void hdsoft_decode_set(hdsoft_parser *parser, hdsoft_statement *statement)
     parser->guard = guard;
     bool floating = to.kind == 'f';
     hdsoft_emit_named(parser, "selp_32", hdsoft_define(parser, &statement->argument[0].value, 'w', 0),
-                      hdsoft_constant(parser, 32, floating ? 0x3f800000u : UINT32_MAX), hdsoft_constant(parser, 32, 0), p);
+                      hdsoft_constant(parser, 32, floating ? 0x3f800000u : UINT32_MAX), hdsoft_constant(parser, 32, 0),
+                      p);
 }
 
 void hdsoft_decode_select(hdsoft_parser *parser, hdsoft_statement *statement)
@@ -372,7 +378,9 @@ void hdsoft_decode_select_sign(hdsoft_parser *parser, hdsoft_statement *statemen
     int32_t b = hdsoft_use(parser, &statement->argument[2].value, letter, 2);
     int32_t c = hdsoft_use(parser, &statement->argument[3].value, letter_of(by), 3);
     int32_t p = hdsoft_register_new(parser, 1);
-    const char *test = by.kind != 'f' ? "setp_ge_s32" : hdsoft_has(statement, "ftz") ? "setp_ge_ftz_f32" : "setp_ge_f32";
+    const char *test = by.kind != 'f'                 ? "setp_ge_s32"
+                       : hdsoft_has(statement, "ftz") ? "setp_ge_ftz_f32"
+                                                      : "setp_ge_f32";
     hdsoft_emit_temporary(parser, test, p, c, hdsoft_constant(parser, 32, 0), HDSOFT_ABSENT);
     hdsoft_emit_named(parser, type.bits == 64 ? "selp_64" : "selp_32", to, a, b, p);
 }

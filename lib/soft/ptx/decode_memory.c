@@ -100,8 +100,9 @@ static bool parameter_access(hdsoft_parser *parser, const hdsoft_argument *argum
         return false;
     }
     if (addend < 0 || (uint64_t)addend + bytes > symbol->size) {
-        hdsoft_parser_fail(parser, 218, parser->statement.line, "%llu bytes at %lld lie outside of the parameter's %llu",
-                           (unsigned long long)bytes, (long long)addend, (unsigned long long)symbol->size);
+        hdsoft_parser_fail(parser, 218, parser->statement.line,
+                           "%llu bytes at %lld lie outside of the parameter's %llu", (unsigned long long)bytes,
+                           (long long)addend, (unsigned long long)symbol->size);
         return false;
     }
     *where = symbol->binding == HDSOFT_BIND_CELL ? "cell" : "kernel";
@@ -219,7 +220,8 @@ void hdsoft_decode_atomic(hdsoft_parser *parser, hdsoft_statement *statement)
     const hdsoft_form *form = operation && vector_of(statement) == 1 ? hdsoft_form_signless(parser, name) : NULL;
     unsigned first = reduce ? 0 : 1;
     unsigned sources = form ? (unsigned)strlen(form->signature) - 3 : 0;
-    bool usable = form && (space == HDSOFT_SPACE_SHARED || space == HDSOFT_SPACE_GENERIC || space == HDSOFT_SPACE_GLOBAL);
+    bool usable =
+        form && (space == HDSOFT_SPACE_SHARED || space == HDSOFT_SPACE_GENERIC || space == HDSOFT_SPACE_GLOBAL);
     if (!usable || statement->arguments != first + 1 + sources || !statement->argument[first].address) {
         hdsoft_decode_unknown(parser, statement);
         return;
@@ -262,7 +264,8 @@ void hdsoft_decode_address(hdsoft_parser *parser, hdsoft_statement *statement)
     if (hdsoft_has(statement, "to"))
         window = 0 - window;
     hdsoft_type type = hdsoft_type_of(statement, 0);
-    if (statement->arguments != 2 || type.bits != 64 || space == HDSOFT_SPACE_GENERIC || statement->argument[1].address ||
+    if (statement->arguments != 2 || type.bits != 64 || space == HDSOFT_SPACE_GENERIC ||
+        statement->argument[1].address ||
         (space == HDSOFT_SPACE_PARAMETER && !parser->program->functions[parser->function].entry)) {
         hdsoft_decode_unknown(parser, statement);
         return;

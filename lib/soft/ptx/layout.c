@@ -62,7 +62,8 @@ static void walk_end(reach_walk *walk)
 }
 
 /* Visit all that `start` reaches; per shared variable (once) and per function. */
-static void reach(reach_walk *walk, uint32_t start, uint32_t stamp, void (*shared)(struct reach_walk *, uint32_t, void *),
+static void reach(reach_walk *walk, uint32_t start, uint32_t stamp,
+                  void (*shared)(struct reach_walk *, uint32_t, void *),
                   void (*function)(struct reach_walk *, uint32_t, void *), void *context)
 {
     uint32_t height = 0;

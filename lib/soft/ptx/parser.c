@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "soft/ptx/parser.h"
 
+#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,7 +238,8 @@ static void parse_label(hdsoft_parser *parser, const hdsoft_token *label)
         hdsoft_parse_branch_targets(parser, label);
         return;
     }
-    if (hdsoft_token_is(&parser->lexer.token, ".callprototype") || hdsoft_token_is(&parser->lexer.token, ".calltargets")) {
+    if (hdsoft_token_is(&parser->lexer.token, ".callprototype") ||
+        hdsoft_token_is(&parser->lexer.token, ".calltargets")) {
         hdsoft_parse_prototype(parser, label);
         return;
     }
@@ -430,7 +432,8 @@ static hdsoft_token name_ahead(const hdsoft_parser *parser)
 {
     hdsoft_lexer ahead = parser->lexer;
     if (ahead.token.kind == HDSOFT_TOKEN_SIGN && ahead.token.sign == '(') {
-        while (ahead.token.kind != HDSOFT_TOKEN_END && !(ahead.token.kind == HDSOFT_TOKEN_SIGN && ahead.token.sign == ')'))
+        while (ahead.token.kind != HDSOFT_TOKEN_END &&
+               !(ahead.token.kind == HDSOFT_TOKEN_SIGN && ahead.token.sign == ')'))
             hdsoft_lexer_next(&ahead);
         hdsoft_lexer_next(&ahead);
     }
@@ -525,8 +528,8 @@ static void parse_kernel_parameters(hdsoft_parser *parser, hdsoft_entry *entry)
         uint64_t align = declared.align ? declared.align : 1;
         offset = (offset + align - 1) / align * align;
         if (offset + declared.size > 32764) {
-            hdsoft_parser_fail(parser, 218, parser->lexer.token.line, "the parameters of '%s' take more than 32764 bytes",
-                               entry->name);
+            hdsoft_parser_fail(parser, 218, parser->lexer.token.line,
+                               "the parameters of '%s' take more than 32764 bytes", entry->name);
             return;
         }
         if (!hdsoft_parser_room(parser, &program->parameters, &parser->room.parameters, program->parameter_count,
@@ -705,8 +708,12 @@ int hdsoft_program_parse_level(const char *ptx, size_t size, unsigned compute_ca
     parser->level = level;
     parser->function = HDSOFT_NONE;
     hdsoft_lexer_init(&parser->lexer, ptx, size);
+    fenv_t saved; /* constants are rounded to nearest, whatever the caller's thread does */
+    fegetenv(&saved);
+    fesetenv(FE_DFL_ENV);
     if (hdsoft_forms_index(parser))
         parse_module(parser);
+    fesetenv(&saved);
     code = parser->code;
     hdsoft_symbols_destroy(parser);
     free(parser->forms);

@@ -126,7 +126,8 @@ typedef struct hdsoft_parser {
 
     struct {
         uint32_t code, origins, effects, functions, globals, shared, constants, relocations, calls, actuals, tables,
-            branch_targets, locations, files, messages, names, symbols, pending, registers, formals, references, entries, entry_functions, parameters;
+            branch_targets, locations, files, messages, names, symbols, pending, registers, formals, references,
+            entries, entry_functions, parameters;
     } room;
 
     hdsoft_name *names;
@@ -199,7 +200,7 @@ bool hdsoft_parse_type(const char *text, size_t length, hdsoft_type *type); /* t
 /* A variable declaration whose first token (linking directive or space) is current. */
 void hdsoft_parse_variable(hdsoft_parser *parser, hdsoft_space space, bool external, bool weak);
 void hdsoft_parse_registers(hdsoft_parser *parser);
-/* One .param declaration up to, not including, "," ")" or ";"; cells says whether it lies in cells or a kernel's block. */
+/* One .param (or .reg) declaration of a parameter list, up to the sign behind it. */
 typedef struct hdsoft_declared {
     const char *name;
     size_t length;
