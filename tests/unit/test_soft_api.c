@@ -67,7 +67,10 @@ START_TEST(procedure_addresses)
     OK(cuGetProcAddress("cuMemAlloc", &function, 11040, 0));
     ck_assert_ptr_eq(function, *(void **)&cu.cuMemAlloc);
     IS(cuGetProcAddress("cuMemAlloc_v2", &function, 12000, 0), 500);
-    ck_assert_ptr_null(function);
+    ck_assert_ptr_eq(function, *(void **)&cu.cuMemAlloc); /* left alone */
+    OK(cuGetProcAddress("cuStreamQuery", &function, 12000, HDCU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM));
+    ck_assert_ptr_ne(function, *(void **)&cu.cuStreamQuery);
+    IS(cuGetProcAddress("cuStreamQuery", &function, 12000, 64), 1);
     IS(cuGetProcAddress("cuNope", &function, 12000, 0), 500);
     IS(cuGetProcAddress("cuGraphCreate", &function, 9000, 0), 500);
     IS(cuGetProcAddress("cuCtxCreate", &function, 13000, 0), 500); /* that is another interface */
@@ -532,7 +535,7 @@ static const struct {
 } regions[] = {
     {8, 8, 8, 8, 1, 2, 0}, {9, 8, 8, 8, 1, 2, 1}, {8, 8, 0, 8, 1, 2, 0}, {8, 8, 7, 8, 1, 2, 1}, {8, 0, 8, 8, 1, 2, 0},
     {0, 8, 8, 8, 1, 2, 0}, {8, 8, 8, 16, 1, 2, 1}, {8, 8, 8, 8, 9, 2, 1}, {8, 8, 8, 8, 1, 0, 1},
-    {8, 8, 8, 8, 3, 2, 801},
+    {8, 8, 8, 8, 3, 2, 1},
 };
 
 START_TEST(region_codes)

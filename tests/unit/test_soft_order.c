@@ -114,6 +114,22 @@ START_TEST(legacy_stream)
 }
 END_TEST
 
+START_TEST(entries_with_the_threads_own_stream)
+{
+    soft_start();
+    hdcu_result (*query)(hdcu_stream stream);
+    void *function;
+    OK(cuGetProcAddress("cuStreamQuery", &function, 12000, HDCU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM));
+    *(void **)&query = function;
+    gate closed = gate_on(new_stream(0));
+    IS(cuStreamQuery(NULL), 600);
+    ck_assert_uint_eq(query(NULL), 0);
+    ck_assert_uint_eq(query(HDCU_STREAM_LEGACY), 600);
+    gate_open(closed);
+    OK(cuCtxSynchronize());
+}
+END_TEST
+
 START_TEST(per_thread_stream_is_a_blocking_one)
 {
     soft_start();
@@ -723,6 +739,41 @@ START_TEST(graphs_run)
 }
 END_TEST
 
+START_TEST(graphs_record_events_and_allocate)
+{
+    soft_start();
+    hdcu_stream stream = new_stream(1), other = new_stream(1);
+    hdcu_event done = new_event(HDCU_EVENT_DISABLE_TIMING), before = new_event(HDCU_EVENT_DISABLE_TIMING);
+    unsigned char *pinned = new_pinned(64);
+    hdcu_pointer memory;
+    hdcu_graph_exec exec;
+    OK(cuStreamBeginCapture(stream, HDCU_STREAM_CAPTURE_MODE_RELAXED));
+    OK(cuStreamWaitEvent(stream, before, HDCU_EVENT_WAIT_EXTERNAL));
+    OK(cuMemAllocAsync(&memory, 64, stream));
+    OK(cuMemsetD8Async(memory, 6, 64, stream));
+    OK(cuMemcpyDtoHAsync(pinned, memory, 64, stream));
+    OK(cuMemFreeAsync(memory, stream));
+    OK(cuEventRecordWithFlags(done, stream, HDCU_EVENT_RECORD_EXTERNAL));
+    OK(cuStreamEndCapture(stream, &graph_of_end));
+    OK(cuGraphInstantiateWithFlags(&exec, graph_of_end, 0));
+    gate closed = gate_on(other);
+    OK(cuEventRecord(before, other));
+    for (int launch = 0; launch < 2; launch++) { /* the same addresses in every launch */
+        pinned[0] = 0;
+        OK(cuGraphLaunch(exec, stream));
+        usleep(5000);
+        if (!launch) /* it waits for what was recorded outside */
+            ck_assert_uint_eq(pinned[0], 0);
+        gate_open(closed);
+        OK(cuStreamSynchronize(stream));
+        ck_assert_uint_eq(pinned[0], 6);
+        OK(cuEventQuery(done));
+    }
+    OK(cuMemsetD8Async(memory, 6, 64, stream));
+    IS(cuStreamSynchronize(stream), 700); /* and between launches they are nobody's */
+}
+END_TEST
+
 START_TEST(cyclic_graphs_are_refused)
 {
     soft_start();
@@ -1022,12 +1073,12 @@ int main(void)
 {
     Suite *suite = suite_create("soft_order");
     GROUP(suite, "streams", stream_questions, streams_do_not_hold_each_other_up, destroyed_stream_finishes,
-          legacy_stream, per_thread_stream_is_a_blocking_one, value_codes, host_functions_may_not_call,
+          legacy_stream, entries_with_the_threads_own_stream, per_thread_stream_is_a_blocking_one, value_codes, host_functions_may_not_call,
           stream_callbacks);
     GROUP(suite, "events", event_codes, waits_are_bound_at_the_call, events_of_another_context);
     GROUP(suite, "lazy", lazy_shows_a_missing_synchronisation, lazy_forces_only_what_is_needed, lazy_queries_progress);
     GROUP(suite, "capture", capture_states, capture_across_streams, capture_ended_by_another_thread);
-    GROUP(suite, "graphs", graphs_run, cyclic_graphs_are_refused, launches_block_at_their_depth);
+    GROUP(suite, "graphs", graphs_run, graphs_record_events_and_allocate, cyclic_graphs_are_refused, launches_block_at_their_depth);
     GROUP(suite, "faults", injection, injection_from_the_environment, faults_stay,
           a_fault_leaves_the_callers_memory_alone, a_fault_is_one_device_s);
     GROUP(suite, "ends", many_threads, forked_child);

@@ -88,7 +88,8 @@ hdcu_result hdsoft__cuCtxGetFlags(unsigned *flags)
 {
     if (!flags)
         return HDCU_ERROR_INVALID_VALUE;
-    *flags = hdsoft__here()->flags | HDCU_CTX_MAP_HOST;
+    const hdsoft__context *context = hdsoft__here();
+    *flags = context->flags | (context->primary ? HDCU_CTX_MAP_HOST : 0);
     return 0;
 }
 
@@ -121,6 +122,7 @@ hdcu_result hdsoft__cuCtxSetLimit(unsigned limit, size_t value)
     case HDCU_LIMIT_STACK_SIZE:
         if (value > ((size_t)512 << 10))
             return HDCU_ERROR_INVALID_VALUE;
+        value = (value + 15) / 16 * 16;
         break;
     case HDCU_LIMIT_PRINTF_FIFO_SIZE:
         value = round_up(value, (size_t)512 << 10);
@@ -152,12 +154,12 @@ hdcu_result hdsoft__cuCtxGetStreamPriorityRange(int *least, int *greatest)
     return 0;
 }
 
-static int peer_of(hdcu_context peer, unsigned *ordinal)
+static int peer_of(hdcu_context peer, int own, unsigned *ordinal)
 {
     if (!hdsoft__handle_is(peer, HDSOFT__CONTEXT) || peer->destroyed)
         return HDCU_ERROR_INVALID_CONTEXT;
     if (peer->device == hdsoft__here()->device)
-        return HDCU_ERROR_INVALID_DEVICE;
+        return own;
     *ordinal = peer->device->ordinal;
     return 0;
 }
@@ -166,7 +168,7 @@ hdcu_result hdsoft__cuCtxEnablePeerAccess(hdcu_context peer, unsigned flags)
 {
     hdsoft__context *context = hdsoft__here();
     unsigned ordinal;
-    int status = flags ? HDCU_ERROR_INVALID_VALUE : peer_of(peer, &ordinal);
+    int status = flags ? HDCU_ERROR_INVALID_VALUE : peer_of(peer, HDCU_ERROR_PEER_ACCESS_UNSUPPORTED, &ordinal);
     if (status)
         return (hdcu_result)status;
     if (context->peers >> ordinal & 1)
@@ -180,7 +182,7 @@ hdcu_result hdsoft__cuCtxDisablePeerAccess(hdcu_context peer)
 {
     hdsoft__context *context = hdsoft__here();
     unsigned ordinal;
-    int status = peer_of(peer, &ordinal);
+    int status = peer_of(peer, HDCU_ERROR_PEER_ACCESS_NOT_ENABLED, &ordinal);
     if (status)
         return (hdcu_result)status;
     if (!(context->peers >> ordinal & 1))

@@ -13,6 +13,7 @@ typedef struct end_request {
     unsigned type;
     uint64_t host, device;
     size_t x, y, z, pitch, height;
+    hdcu_array array;
 } end_request;
 
 /* The layout of one end, and how many bytes it spans from its first. */
@@ -65,7 +66,7 @@ static int plan_end(const end_request *request, const hdcu_memcpy3d *region, hds
     case HDCU_MEMORYTYPE_HOST: end->address = request->host; break;
     case HDCU_MEMORYTYPE_DEVICE:
     case HDCU_MEMORYTYPE_UNIFIED: end->address = request->device; break;
-    case HDCU_MEMORYTYPE_ARRAY: return HDCU_ERROR_NOT_SUPPORTED;
+    case HDCU_MEMORYTYPE_ARRAY: return request->array ? HDCU_ERROR_NOT_SUPPORTED : HDCU_ERROR_INVALID_VALUE;
     default: return HDCU_ERROR_INVALID_VALUE;
     }
     if (!end->address)
@@ -87,10 +88,11 @@ int hdsoft__plan_copy(const hdcu_memcpy3d *region, hdsoft__copy_plan *plan)
         return HDCU_ERROR_INVALID_VALUE;
     end_request source = {region->source_type, (uint64_t)(uintptr_t)region->source_host, region->source_device,
                           region->source_x_bytes, region->source_y, region->source_z, region->source_pitch,
-                          region->source_height};
+                          region->source_height, region->source_array};
     end_request destination = {region->destination_type, (uint64_t)(uintptr_t)region->destination_host,
                                region->destination_device, region->destination_x_bytes, region->destination_y,
-                               region->destination_z, region->destination_pitch, region->destination_height};
+                               region->destination_z, region->destination_pitch, region->destination_height,
+                               region->destination_array};
     hdsoft__copy copy = {.width = region->width_bytes, .height = region->height, .depth = region->depth};
     bool source_host = false, destination_host = false;
     int status = plan_end(&source, region, &copy.source, &source_host);
@@ -105,6 +107,7 @@ int hdsoft__plan_copy(const hdcu_memcpy3d *region, hdsoft__copy_plan *plan)
     plan->pageable_source = copy.source.pageable;
     plan->pageable_destination = copy.destination.pageable;
     plan->any_host = source_host || destination_host;
+    plan->all_host = source_host && destination_host;
     return 0;
 }
 
@@ -139,7 +142,7 @@ static int copy_on(hdsoft__stream *stream, hdsoft__copy_plan *plan, bool async)
     if (stream->capture)
         return hdsoft__submit(stream, plan->task, NULL);
     bool small = copy->width * copy->height * copy->depth <= STAGED_MOST;
-    bool wait = plan->pageable_source || plan->pageable_destination || (!async && plan->any_host);
+    bool wait = plan->pageable_source || plan->pageable_destination || plan->all_host || (!async && plan->any_host);
     if (plan->pageable_source && !plan->pageable_destination && small) {
         /* A synchronous copy reads its source only when its turn has come. */
         int status = async ? 0 : settle(stream);
@@ -223,15 +226,18 @@ hdcu_result hdsoft__cuMemcpyDtoDAsync(hdcu_pointer to, hdcu_pointer from, size_t
     return copy_line(HDCU_MEMORYTYPE_DEVICE, to, HDCU_MEMORYTYPE_DEVICE, from, bytes, stream, true);
 }
 
-static bool is_context(hdcu_context context)
+/* NULL stands for the current context. */
+static bool find_context(hdcu_context *context)
 {
-    return hdsoft__handle_is(context, HDSOFT__CONTEXT) && !context->destroyed;
+    if (!*context)
+        *context = hdsoft__here();
+    return hdsoft__handle_is(*context, HDSOFT__CONTEXT) && !(*context)->destroyed;
 }
 
 hdcu_result hdsoft__cuMemcpyPeer(hdcu_pointer to, hdcu_context to_context, hdcu_pointer from, hdcu_context from_context,
                                  size_t bytes)
 {
-    if (!is_context(to_context) || !is_context(from_context))
+    if (!find_context(&to_context) || !find_context(&from_context))
         return HDCU_ERROR_INVALID_CONTEXT;
     /* It is serialised with all that both contexts do, before and after: so it happens while they do nothing. */
     int status = hdsoft__wait_all(from_context->device, from_context);
@@ -246,7 +252,7 @@ hdcu_result hdsoft__cuMemcpyPeer(hdcu_pointer to, hdcu_context to_context, hdcu_
 hdcu_result hdsoft__cuMemcpyPeerAsync(hdcu_pointer to, hdcu_context to_context, hdcu_pointer from,
                                       hdcu_context from_context, size_t bytes, hdcu_stream stream)
 {
-    if (!is_context(to_context) || !is_context(from_context))
+    if (!find_context(&to_context) || !find_context(&from_context))
         return HDCU_ERROR_INVALID_CONTEXT;
     return copy_line(HDCU_MEMORYTYPE_DEVICE, to, HDCU_MEMORYTYPE_DEVICE, from, bytes, stream, true);
 }

@@ -168,10 +168,10 @@ hdcu_result hdsoft__cuDeviceCanAccessPeer(int *can, hdcu_device one, hdcu_device
 
 hdcu_result hdsoft__cuDeviceGetP2PAttribute(int *value, unsigned number, hdcu_device one, hdcu_device other)
 {
-    if (!value || !number || number > HDCU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED)
-        return HDCU_ERROR_INVALID_VALUE;
     if (!hdsoft__device_at(one) || !hdsoft__device_at(other) || one == other)
         return HDCU_ERROR_INVALID_DEVICE;
+    if (!value || !number || number > HDCU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED)
+        return HDCU_ERROR_INVALID_VALUE;
     *value = number == HDCU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ||
              number == HDCU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
     return 0;
@@ -235,7 +235,7 @@ hdcu_result hdsoft__cuDevicePrimaryCtxSetFlags(hdcu_device ordinal, unsigned fla
     hdsoft__device *device = hdsoft__device_at(ordinal);
     if (!device)
         return HDCU_ERROR_INVALID_DEVICE;
-    if (!valid_flags(flags))
+    if (!valid_flags(flags) || (flags & HDCU_CTX_MAP_HOST))
         return HDCU_ERROR_INVALID_VALUE;
     device->primary_flags = flags;
     if (active(device))

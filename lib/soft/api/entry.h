@@ -35,7 +35,7 @@ int hdsoft__kernel_task(hdcu_function function, const unsigned grid[3], const un
 /* A checked copy; task is NULL if there is nothing to copy. */
 typedef struct hdsoft__copy_plan {
     hdsoft__task *task;
-    bool pageable_source, pageable_destination, any_host;
+    bool pageable_source, pageable_destination, any_host, all_host;
 } hdsoft__copy_plan;
 int hdsoft__plan_copy(const hdcu_memcpy3d *region, hdsoft__copy_plan *out);
 /* The checked task of a memset; NULL in *out: nothing to set. *pinned: the target is host memory. */

@@ -24,6 +24,7 @@ hdcu_result hdsoft__cuEventCreate(hdcu_event *out, unsigned flags)
     hdsoft__context *context = hdsoft__here();
     event->context = context;
     event->flags = flags;
+    event->references = 1;
     event->next = context->events;
     if (event->next)
         event->next->previous = event;
@@ -43,10 +44,17 @@ hdcu_result hdsoft__cuEventDestroy(hdcu_event event)
         event->previous->next = event->next;
     else
         event->context->events = event->next;
-    hdsoft__mark_release(event->mark);
-    free(event->capture_nodes);
-    free(event);
+    hdsoft__event_release(event);
     return 0;
+}
+
+/* A node of the captured graph for a record or a wait that the graph's launches do. */
+static int capture_event(hdsoft__stream *stream, hdsoft__task_kind kind, hdsoft__event *event)
+{
+    if (!stream->capture)
+        return HDCU_ERROR_ILLEGAL_STATE;
+    hdsoft__task *task = hdsoft__event_task(kind, event);
+    return task ? hdsoft__capture_task(stream, task) : HDCU_ERROR_OUT_OF_MEMORY;
 }
 
 static hdcu_result record(hdcu_event event, hdcu_stream handle, unsigned flags)
@@ -59,10 +67,10 @@ static hdcu_result record(hdcu_event event, hdcu_stream handle, unsigned flags)
     int status = hdsoft__stream_for_work(handle, &stream);
     if (!status && stream->context != event->context)
         status = HDCU_ERROR_INVALID_HANDLE;
-    if (!status && flags)
-        status = stream->capture ? HDCU_ERROR_NOT_SUPPORTED : HDCU_ERROR_ILLEGAL_STATE;
     if (status)
         return (hdcu_result)status;
+    if (flags)
+        return (hdcu_result)capture_event(stream, HDSOFT__TASK_RECORD_EVENT, event);
     if (stream->capture)
         return (hdcu_result)hdsoft__capture_record(stream, event);
     hdsoft__mark *mark = hdsoft__mark_enqueue(stream);
@@ -92,10 +100,12 @@ hdcu_result hdsoft__cuStreamWaitEvent(hdcu_stream handle, hdcu_event event, unsi
     if (flags > HDCU_EVENT_WAIT_EXTERNAL)
         return HDCU_ERROR_INVALID_VALUE;
     int status = hdsoft__stream_for_work(handle, &stream);
-    if (!status && flags)
-        status = stream->capture ? HDCU_ERROR_NOT_SUPPORTED : HDCU_ERROR_ILLEGAL_STATE;
     if (status)
         return (hdcu_result)status;
+    if (flags)
+        return (hdcu_result)capture_event(stream, HDSOFT__TASK_WAIT_EVENT, event);
+    if (!event->mark && !event->capture_id)
+        return 0;
     if (stream->capture || event->capture_id)
         return (hdcu_result)hdsoft__capture_wait(stream, event);
     /* Bound now: what the event is recorded to later does not matter to this wait. */
@@ -146,8 +156,11 @@ hdcu_result hdsoft__cuEventSynchronize(hdcu_event event)
 
 hdcu_result hdsoft__cuEventElapsedTime(float *milliseconds, hdcu_event from, hdcu_event to)
 {
-    if (!milliseconds || !is_event(from) || !is_event(to) || !from->mark || !to->mark || from->capture_id ||
-        to->capture_id || ((from->flags | to->flags) & HDCU_EVENT_DISABLE_TIMING))
+    if (!milliseconds || !is_event(from) || !is_event(to))
+        return HDCU_ERROR_INVALID_HANDLE;
+    if (hdsoft__capture_of_event(from) || hdsoft__capture_of_event(to))
+        return HDCU_ERROR_CAPTURED_EVENT;
+    if (!from->mark || !to->mark || from->capture_id || to->capture_id || ((from->flags | to->flags) & HDCU_EVENT_DISABLE_TIMING))
         return HDCU_ERROR_INVALID_HANDLE;
     const hdsoft__mark *first = from->mark, *last = to->mark;
     if (!hdsoft__reached(first->at.stream, first->at.position) || !hdsoft__reached(last->at.stream, last->at.position))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "soft/api/entry.h"
+#include "soft/model/capture.h"
 #include "soft/model/module.h"
 
 static bool is_graph(hdcu_graph graph)
@@ -163,6 +164,32 @@ hdcu_result hdsoft__cuGraphAddEmptyNode(hdcu_graph_node *out, hdcu_graph graph, 
 {
     int status = check_add(out, graph, dependencies, count);
     return status ? (hdcu_result)status : add(out, graph, dependencies, count, HDCU_GRAPH_NODE_TYPE_EMPTY, NULL);
+}
+
+static hdcu_result add_event_node(hdcu_graph_node *out, hdcu_graph graph, const hdcu_graph_node *dependencies,
+                                  size_t count, hdcu_event event, hdsoft__task_kind kind, unsigned type)
+{
+    int status = check_add(out, graph, dependencies, count);
+    if (!status && !hdsoft__handle_is(event, HDSOFT__EVENT))
+        status = HDCU_ERROR_INVALID_HANDLE;
+    if (status)
+        return (hdcu_result)status;
+    hdsoft__task *task = hdsoft__event_task(kind, event);
+    return task ? add(out, graph, dependencies, count, type, task) : HDCU_ERROR_OUT_OF_MEMORY;
+}
+
+hdcu_result hdsoft__cuGraphAddEventRecordNode(hdcu_graph_node *out, hdcu_graph graph,
+                                              const hdcu_graph_node *dependencies, size_t count, hdcu_event event)
+{
+    return add_event_node(out, graph, dependencies, count, event, HDSOFT__TASK_RECORD_EVENT,
+                          HDCU_GRAPH_NODE_TYPE_EVENT_RECORD);
+}
+
+hdcu_result hdsoft__cuGraphAddEventWaitNode(hdcu_graph_node *out, hdcu_graph graph,
+                                            const hdcu_graph_node *dependencies, size_t count, hdcu_event event)
+{
+    return add_event_node(out, graph, dependencies, count, event, HDSOFT__TASK_WAIT_EVENT,
+                          HDCU_GRAPH_NODE_TYPE_WAIT_EVENT);
 }
 
 hdcu_result hdsoft__cuGraphAddChildGraphNode(hdcu_graph_node *out, hdcu_graph graph,
@@ -398,25 +425,16 @@ hdcu_result hdsoft__cuGraphUpload(hdcu_graph_exec exec, hdcu_stream handle)
     return is_exec(exec) ? (hdcu_result)hdsoft__stream_of(handle, &stream) : HDCU_ERROR_INVALID_VALUE;
 }
 
-static int capture_launch(hdsoft__stream *stream, const hdsoft__exec *exec)
-{
-    /* The launch becomes what it stands for, one node after the other. */
-    int status = 0;
-    for (size_t i = 0; !status && i < exec->count; i++) {
-        if (exec->entries[i].enabled && exec->entries[i].task)
-            status = hdsoft__submit(stream, hdsoft__task_hold(exec->entries[i].task), NULL);
-    }
-    return status;
-}
-
 hdcu_result hdsoft__cuGraphLaunch(hdcu_graph_exec exec, hdcu_stream handle)
 {
     hdsoft__stream *stream;
     if (!is_exec(exec))
         return HDCU_ERROR_INVALID_VALUE;
     int status = hdsoft__stream_for_work(handle, &stream);
-    if (!status && stream->capture)
-        return (hdcu_result)capture_launch(stream, exec);
+    if (!status && stream->capture) {
+        hdsoft__capture_invalidate(stream->capture);
+        return HDCU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
     if (!status)
         status = hdsoft__wait_for_room(stream);
     if (!status)

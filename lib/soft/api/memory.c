@@ -9,17 +9,20 @@
 
 hdcu_result hdsoft__cuMemGetInfo(size_t *free_bytes, size_t *total)
 {
-    if (!free_bytes || !total)
-        return HDCU_ERROR_INVALID_VALUE;
     hdsoft_memory *memory = hdsoft__here()->device->memory;
-    *total = hdsoft__memory_total(memory);
-    *free_bytes = *total - hdsoft__memory_used(memory);
+    if (total)
+        *total = hdsoft__memory_total(memory);
+    if (free_bytes)
+        *free_bytes = hdsoft__memory_total(memory) - hdsoft__memory_used(memory);
     return 0;
 }
 
 hdcu_result hdsoft__cuMemAlloc(hdcu_pointer *out, size_t bytes)
 {
-    if (!out || !bytes)
+    if (!out)
+        return HDCU_ERROR_INVALID_VALUE;
+    *out = 0;
+    if (!bytes)
         return HDCU_ERROR_INVALID_VALUE;
     hdsoft__allocation like = hdsoft__born(HDSOFT__RANGE_LIVE);
     hdsoft_range range;
@@ -45,11 +48,11 @@ hdcu_result hdsoft__cuMemAllocPitch(hdcu_pointer *out, size_t *pitch, size_t wid
 
 hdcu_result hdsoft__cuMemFree(hdcu_pointer address)
 {
-    if (!address)
-        return 0;
     hdsoft__context *context;
     int status = hdsoft__current(&context);
-    if (status)
+    if (!address && status == HDCU_ERROR_INVALID_CONTEXT)
+        return 0;
+    if (status || !address)
         return (hdcu_result)status;
     hdsoft__device *device;
     hdsoft__allocation allocation;
@@ -128,7 +131,9 @@ static hdcu_result give_up_host(void *at, bool registered, hdcu_result unknown)
 
 hdcu_result hdsoft__cuMemFreeHost(void *at)
 {
-    return at ? give_up_host(at, false, HDCU_ERROR_INVALID_VALUE) : 0;
+    if (!at)
+        return 0;
+    return hdsoft__here() ? give_up_host(at, false, HDCU_ERROR_INVALID_VALUE) : HDCU_ERROR_INVALID_CONTEXT;
 }
 
 hdcu_result hdsoft__cuMemHostUnregister(void *at)
@@ -136,8 +141,9 @@ hdcu_result hdsoft__cuMemHostUnregister(void *at)
     hdsoft__allocation allocation;
     if (!at)
         return HDCU_ERROR_INVALID_VALUE;
-    /* Inside of a registered range is another error than outside of all. */
-    if (hdsoft__memory_lookup(hdsoft__the.hosts, (uint64_t)(uintptr_t)at, &allocation) && allocation.range.host != at)
+    /* Inside of a registered range, or pinned otherwise, is another error than unknown. */
+    if (hdsoft__memory_lookup(hdsoft__the.hosts, (uint64_t)(uintptr_t)at, &allocation) &&
+        (allocation.range.host != at || !allocation.registered))
         return HDCU_ERROR_INVALID_VALUE;
     return give_up_host(at, true, HDCU_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
@@ -163,6 +169,9 @@ hdcu_result hdsoft__cuMemHostRegister(void *at, size_t bytes, unsigned flags)
         return HDCU_ERROR_INVALID_VALUE;
     hdsoft__allocation like = hdsoft__born(HDSOFT__RANGE_LIVE);
     like.flags = flags;
+    hdsoft__allocation there;
+    if (hdsoft__memory_lookup(hdsoft__the.hosts, (uint64_t)(uintptr_t)at, &there) && !there.registered)
+        return HDCU_ERROR_INVALID_VALUE;
     return (hdcu_result)hdsoft__memory_register_host(hdsoft__the.hosts, at, bytes, &like);
 }
 

@@ -25,10 +25,12 @@ static void put_number(void *out, unsigned value)
     put(out, &value, sizeof value);
 }
 
-/* The context of module variables is not told; any other range has an owner. */
+/* Pools belong to devices. Module variables have no owner in the table. */
 static const hdsoft__context *owner_of(const subject *of)
 {
     const hdsoft__context *owner = of->allocation.owner;
+    if (of->allocation.pool)
+        return NULL;
     return owner ? owner : of->device ? of->device->primary : NULL;
 }
 
@@ -48,7 +50,7 @@ static int answer(const subject *of, unsigned attribute, void *out)
             return HDCU_ERROR_INVALID_VALUE;
         put_pointer(out, of->address);
         return 0;
-    case HDCU_POINTER_ATTRIBUTE_SYNC_MEMOPS: put_number(out, !host); return 0;
+    case HDCU_POINTER_ATTRIBUTE_SYNC_MEMOPS: put_number(out, 0); return 0;
     case HDCU_POINTER_ATTRIBUTE_BUFFER_ID:
     case HDCU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: put_pointer(out, range->id); return 0;
     case HDCU_POINTER_ATTRIBUTE_IS_MANAGED:

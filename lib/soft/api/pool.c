@@ -11,14 +11,11 @@ static bool is_pool(hdcu_pool pool)
     return hdsoft__handle_is(pool, HDSOFT__POOL);
 }
 
-/* A stream for stream-ordered memory. Captured allocations are outside, and on other streams these calls spoil
- * captures as cuMemAlloc does. */
+/* A stream for stream-ordered memory. On a stream that is not captured these calls spoil captures as cuMemAlloc does. */
 static int stream_for_memory(hdcu_stream handle, hdsoft__stream **out)
 {
     int status = hdsoft__stream_of(handle, out);
-    if (!status && (*out)->capture)
-        status = (*out)->capture->invalidated ? HDCU_ERROR_STREAM_CAPTURE_INVALIDATED : HDCU_ERROR_NOT_SUPPORTED;
-    if (!status)
+    if (!status && !(*out)->capture)
         status = hdsoft__capture_unsafe_call(hdsoft__thread_state());
     return status ? status : hdsoft__stream_for_work(handle, out);
 }
@@ -33,7 +30,7 @@ static int enqueue_range(hdsoft__stream *stream, hdsoft__task_kind kind, hdsoft_
     task->range.pool = pool;
     task->range.base = range->base;
     task->range.size = range->end - range->base;
-    return hdsoft__enqueue(stream, task, NULL, 0, NULL);
+    return hdsoft__submit(stream, task, NULL);
 }
 
 static hdcu_result allocate(hdcu_pointer *out, size_t bytes, hdsoft__pool *pool, hdcu_stream handle)
@@ -52,7 +49,7 @@ static hdcu_result allocate(hdcu_pointer *out, size_t bytes, hdsoft__pool *pool,
         pool = stream->context->device->current_pool;
     hdsoft__allocation like = hdsoft__born(HDSOFT__RANGE_PENDING);
     like.owner = stream->context;
-    like.pool = pool;
+    like.pool = stream->capture ? NULL : pool; /* a graph's memory is no pool's */
     hdsoft_range range;
     status = hdsoft__memory_take(pool->device->memory, bytes, &like, &range);
     if (status)
@@ -62,7 +59,8 @@ static hdcu_result allocate(hdcu_pointer *out, size_t bytes, hdsoft__pool *pool,
         hdsoft_memory_release(pool->device->memory, range.base);
         return (hdcu_result)status;
     }
-    hdsoft__pool_took(pool, bytes);
+    if (!stream->capture)
+        hdsoft__pool_took(pool, bytes);
     *out = range.base;
     return 0;
 }
@@ -86,8 +84,11 @@ hdcu_result hdsoft__cuMemFreeAsync(hdcu_pointer address, hdcu_stream handle)
     hdsoft__device *device;
     hdsoft__allocation allocation;
     if (!hdsoft__range_of(address, &allocation, &device) || !device || allocation.range.base != address ||
-        allocation.range.kind != HDSOFT_RANGE_DEVICE || !allocation.owner ||
-        !hdsoft__memory_claim_free(device->memory, address))
+        allocation.range.kind != HDSOFT_RANGE_DEVICE || !allocation.owner)
+        return HDCU_ERROR_INVALID_VALUE;
+    if (stream->capture)
+        return (hdcu_result)enqueue_range(stream, HDSOFT__TASK_SUSPEND, device, NULL, &allocation.range);
+    if (!hdsoft__memory_claim_free(device->memory, address))
         return HDCU_ERROR_INVALID_VALUE;
     return (hdcu_result)enqueue_range(stream, HDSOFT__TASK_FREE, device, allocation.pool, &allocation.range);
 }
@@ -99,6 +100,10 @@ hdcu_result hdsoft__cuMemPoolCreate(hdcu_pool *out, const hdcu_pool_properties *
     if (!out || !properties || properties->allocation_type != HDCU_MEM_ALLOCATION_TYPE_PINNED ||
         properties->location.type != HDCU_MEM_LOCATION_TYPE_DEVICE || properties->handle_types)
         return HDCU_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < sizeof properties->reserved; i++) {
+        if (properties->reserved[i])
+            return HDCU_ERROR_INVALID_VALUE;
+    }
     hdsoft__device *device = hdsoft__device_at(properties->location.id);
     if (!device)
         return HDCU_ERROR_INVALID_VALUE;
@@ -143,8 +148,11 @@ hdcu_result hdsoft__cuMemPoolSetAccess(hdcu_pool pool, const hdcu_memory_access 
     for (size_t i = 0; i < count; i++) {
         const hdsoft__device *device = hdsoft__device_at(access[i].location.id);
         bool own = device == pool->device;
-        if (access[i].location.type != HDCU_MEM_LOCATION_TYPE_DEVICE || !device ||
-            (access[i].flags != HDCU_MEM_ACCESS_FLAGS_PROT_READWRITE && (own || access[i].flags)))
+        bool all = access[i].flags == HDCU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        /* Its own device's access cannot be taken away. */
+        if (access[i].location.type != HDCU_MEM_LOCATION_TYPE_DEVICE || !device || (own && !all))
+            return HDCU_ERROR_INVALID_DEVICE;
+        if (!all && access[i].flags)
             return HDCU_ERROR_INVALID_VALUE;
     }
     for (size_t i = 0; i < count; i++) {
@@ -161,8 +169,10 @@ hdcu_result hdsoft__cuMemPoolSetAccess(hdcu_pool pool, const hdcu_memory_access 
 hdcu_result hdsoft__cuMemPoolGetAccess(unsigned *flags, hdcu_pool pool, hdcu_memory_location *location)
 {
     const hdsoft__device *device = location ? hdsoft__device_at(location->id) : NULL;
-    if (!flags || !is_pool(pool) || !device || location->type != HDCU_MEM_LOCATION_TYPE_DEVICE)
+    if (!flags || !is_pool(pool) || !location || location->type != HDCU_MEM_LOCATION_TYPE_DEVICE)
         return HDCU_ERROR_INVALID_VALUE;
+    if (!device)
+        return HDCU_ERROR_INVALID_DEVICE;
     bool reachable = device == pool->device || (pool->peers >> device->ordinal & 1);
     *flags = reachable ? HDCU_MEM_ACCESS_FLAGS_PROT_READWRITE : HDCU_MEM_ACCESS_FLAGS_PROT_NONE;
     return 0;

@@ -215,7 +215,7 @@ static hdcu_result wait_value(hdcu_stream stream, hdcu_pointer address, uint64_t
 
 static hdcu_result write_value(hdcu_stream stream, hdcu_pointer address, uint64_t value, unsigned bytes, unsigned flags)
 {
-    if (flags > HDCU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
+    if (flags != HDCU_STREAM_WRITE_VALUE_DEFAULT) /* an H200 does without the barrier only in its older interface */
         return HDCU_ERROR_INVALID_VALUE;
     return value_command(stream, HDSOFT__TASK_WRITE_VALUE, address, value, bytes, 0);
 }

@@ -63,7 +63,9 @@ static unsigned traits_of(hdsoft__entry entry)
     case HDSOFT__ENTRY_cuLibraryGetKernel:
     case HDSOFT__ENTRY_cuLibraryGetKernelCount:
     case HDSOFT__ENTRY_cuLibraryEnumerateKernels: return NO_CONTEXT | NOT_STICKY;
-    case HDSOFT__ENTRY_cuMemFree: return NO_CONTEXT | UNSAFE; /* cuMemFree(0) is fine anywhere */
+    case HDSOFT__ENTRY_cuMemFree: /* of 0 it is fine anywhere */
+    case HDSOFT__ENTRY_cuMemFreeHost: return NO_CONTEXT | UNSAFE;
+    case HDSOFT__ENTRY_cuGraphCreate: return NO_CONTEXT;
     case HDSOFT__ENTRY_cuLibraryUnload: return NO_CONTEXT | UNSAFE;
     case HDSOFT__ENTRY_cuStreamQuery:
     case HDSOFT__ENTRY_cuStreamSynchronize:
@@ -71,7 +73,6 @@ static unsigned traits_of(hdsoft__entry entry)
     case HDSOFT__ENTRY_cuMemAllocPitch:
     case HDSOFT__ENTRY_cuMemAllocHost:
     case HDSOFT__ENTRY_cuMemHostAlloc:
-    case HDSOFT__ENTRY_cuMemFreeHost:
     case HDSOFT__ENTRY_cuMemHostRegister:
     case HDSOFT__ENTRY_cuMemHostUnregister:
     case HDSOFT__ENTRY_cuModuleUnload:
@@ -189,8 +190,6 @@ static void leave(hdsoft__entry entry)
 #define VOID_cuCtxSynchronize MARK
 
 /* Entries that answer 801: outside of what the soft driver does. */
-#define UNSUPPORTED_cuGraphAddEventRecordNode MARK
-#define UNSUPPORTED_cuGraphAddEventWaitNode MARK
 #define UNSUPPORTED_cuOccupancyMaxActiveClusters MARK
 #define UNSUPPORTED_cuStreamSetAttribute MARK
 #define UNSUPPORTED_cuStreamGetAttribute MARK
@@ -216,12 +215,25 @@ static void leave(hdsoft__entry entry)
 #define WRAP(name, symbol, version, need, parameters) WRAP_(name, UNPACK parameters)
 HDCU_SYMBOL_LIST(WRAP)
 
+/* The same with the thread's own stream as the default one. */
+#define WRAP_OWN_(name, ...)                                                                                           \
+    static hdcu_result own_##name PASTE(NAMED_OR_VOID_, IS(VOID_, name))(__VA_ARGS__)                                  \
+    {                                                                                                                  \
+        hdsoft__own_default_stream = true;                                                                             \
+        hdcu_result status = enter_##name PASTE(PASSED_OR_VOID_, IS(VOID_, name))(__VA_ARGS__);                        \
+        hdsoft__own_default_stream = false;                                                                            \
+        return status;                                                                                                 \
+    }
+#define WRAP_OWN(name, symbol, version, need, parameters) WRAP_OWN_(name, UNPACK parameters)
+HDCU_SYMBOL_LIST(WRAP_OWN)
+
 static const struct {
     const char *name, *symbol;
     int version;
-    void *function;
+    void *function, *own;
 } table[] = {
-#define ROW(name, symbol, version, need, parameters) {#name, symbol, version, (void *)enter_##name},
+#define ROW(name, symbol, version, need, parameters)                                                                   \
+    {#name, symbol, version, (void *)enter_##name, (void *)own_##name},
     HDCU_SYMBOL_LIST(ROW)
 };
 
@@ -245,22 +257,40 @@ static int superseded_at(const char *name)
     return 1 << 30;
 }
 
+#define PROC_FLAGS (HDCU_GET_PROC_ADDRESS_LEGACY_STREAM | HDCU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
+
+/* How cuGetProcAddress of CUDA 12 tells it. */
+enum { PROC_FOUND, PROC_UNKNOWN, PROC_TOO_OLD };
+
+static unsigned find_procedure(const char *name, int version, uint64_t flags, void **out)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strcmp(table[i].name, name) || table[i].version > hdsoft__api_version() || version >= superseded_at(name))
+            continue;
+        if (table[i].version > version)
+            return PROC_TOO_OLD;
+        *out = flags & HDCU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM ? table[i].own : table[i].function;
+        return PROC_FOUND;
+    }
+    return PROC_UNKNOWN;
+}
+
 hdcu_result hdsoft__cuGetProcAddress(const char *name, void **out, int version, uint64_t flags)
 {
-    if (!name || !out || flags > (HDCU_GET_PROC_ADDRESS_LEGACY_STREAM | HDCU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM))
+    if (!name || !out || flags > PROC_FLAGS)
+        return HDCU_ERROR_INVALID_VALUE;
+    return find_procedure(name, version, flags, out) == PROC_FOUND ? 0 : HDCU_ERROR_NOT_FOUND;
+}
+
+static hdcu_result get_procedure(const char *name, void **out, int version, uint64_t flags, unsigned *status)
+{
+    if (!name || !out || flags > PROC_FLAGS)
         return HDCU_ERROR_INVALID_VALUE;
     *out = NULL;
-    /* There are no variants with the per-thread stream as default. */
-    if (flags & HDCU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
-        return HDCU_ERROR_NOT_FOUND;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (strcmp(table[i].name, name) || table[i].version > version || table[i].version > hdsoft__api_version() ||
-            version >= superseded_at(name))
-            continue;
-        *out = table[i].function;
-        return 0;
-    }
-    return HDCU_ERROR_NOT_FOUND;
+    unsigned found = find_procedure(name, version, flags, out);
+    if (status)
+        *status = found;
+    return found == PROC_FOUND || status ? 0 : HDCU_ERROR_NOT_FOUND;
 }
 
 /* ---- what is exported, and what it leads to ---- */
@@ -292,6 +322,7 @@ void *hdsoft_get_proc_address(const char *symbol)
         {"hdsoft_inject", (void *)test_inject},
         {"hdsoft_call_count", (void *)call_count},
         {"hdsoft_set_printf", (void *)hdsoft__print_to},
+        {"cuGetProcAddress_v2", (void *)get_procedure},
     };
     if (!symbol)
         return NULL;

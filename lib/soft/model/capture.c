@@ -21,7 +21,10 @@ static unsigned node_type(const hdsoft__task *task)
     case HDSOFT__TASK_WAIT_VALUE:
     case HDSOFT__TASK_WRITE_VALUE: return HDCU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
     case HDSOFT__TASK_ALLOCATE: return HDCU_GRAPH_NODE_TYPE_MEM_ALLOC;
+    case HDSOFT__TASK_SUSPEND:
     case HDSOFT__TASK_FREE: return HDCU_GRAPH_NODE_TYPE_MEM_FREE;
+    case HDSOFT__TASK_RECORD_EVENT: return HDCU_GRAPH_NODE_TYPE_EVENT_RECORD;
+    case HDSOFT__TASK_WAIT_EVENT: return HDCU_GRAPH_NODE_TYPE_WAIT_EVENT;
     default: return HDCU_GRAPH_NODE_TYPE_EMPTY;
     }
 }
@@ -81,7 +84,7 @@ int hdsoft__capture_begin(hdsoft__stream *stream, unsigned mode)
     return 0;
 }
 
-/* Whether some stream of the capture has work that nothing of the origin stream depends on. */
+/* Whether some other stream of the capture is at a node that the origin stream does not depend on. */
 static bool unjoined(const hdsoft__capture *capture)
 {
     const hdsoft__graph *graph = capture->graph;
@@ -93,10 +96,14 @@ static bool unjoined(const hdsoft__capture *capture)
     /* Nodes are in the order of capture, so dependents come later than what they depend on. */
     for (size_t i = graph->count; i-- > 0;) {
         const hdsoft__node *node = graph->nodes[i];
-        if (!node->mark)
-            return true;
         for (size_t d = 0; d < node->dependency_count; d++)
-            node->dependencies[d]->mark = 1;
+            node->dependencies[d]->mark |= node->mark;
+    }
+    for (const hdsoft__stream *stream = origin->context->streams; stream; stream = stream->next) {
+        for (size_t i = 0; stream->capture == capture && i < stream->capture_count; i++) {
+            if (!stream->capture_nodes[i]->mark)
+                return true;
+        }
     }
     return false;
 }

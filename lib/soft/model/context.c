@@ -70,9 +70,7 @@ static void free_events(hdsoft__context *context)
         hdsoft__event *event = context->events;
         context->events = event->next;
         hdsoft__handle_remove(event);
-        hdsoft__mark_release(event->mark);
-        free(event->capture_nodes);
-        free(event);
+        hdsoft__event_release(event);
     }
 }
 

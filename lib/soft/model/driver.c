@@ -21,6 +21,7 @@ hdsoft__driver hdsoft__the = {
 /* In the static block: AddressSanitizer takes the bytes before a loaded library's own block for glibc 2.19's header, and
  * its leak check then reads whatever they point to. */
 static __thread hdsoft__thread *this_thread __attribute__((tls_model("initial-exec")));
+__thread bool hdsoft__own_default_stream;
 
 uint64_t hdsoft__now(void)
 {

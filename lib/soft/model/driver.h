@@ -55,6 +55,9 @@ typedef enum hdsoft__task_kind {
     HDSOFT__TASK_NONE, /* only its dependencies count */
     HDSOFT__TASK_KERNEL, HDSOFT__TASK_COPY, HDSOFT__TASK_FILL, HDSOFT__TASK_HOST, HDSOFT__TASK_WAIT_VALUE,
     HDSOFT__TASK_WRITE_VALUE, HDSOFT__TASK_ALLOCATE, HDSOFT__TASK_FREE,
+    HDSOFT__TASK_SUSPEND,      /* a graph's free: the addresses stay the graph's, for its next launch */
+    HDSOFT__TASK_RECORD_EVENT, /* a graph's record and wait */
+    HDSOFT__TASK_WAIT_EVENT,
 } hdsoft__task_kind;
 
 typedef struct hdsoft__launch {
@@ -105,6 +108,7 @@ typedef struct hdsoft__task {
             hdsoft__pool *pool;
             uint64_t base, size;
         } range;
+        hdsoft__event *event;
     };
 } hdsoft__task;
 
@@ -158,7 +162,7 @@ struct CUstream_st {
 struct CUevent_st {
     hdsoft__context *context;
     hdsoft__event *next, *previous;
-    unsigned flags;
+    unsigned flags, references;                      /* its handle's, and those of tasks */
     hdsoft__mark *mark;                              /* NULL: never recorded */
     uint64_t capture_id;                             /* not 0: last recorded in that capture */
     hdsoft__node **capture_nodes;
@@ -253,6 +257,8 @@ typedef struct hdsoft__driver {
 } hdsoft__driver;
 
 extern hdsoft__driver hdsoft__the; /* the process's only one, as libcuda is */
+/* Whether the call that this thread is in means its own stream when it says none. */
+extern __thread bool hdsoft__own_default_stream __attribute__((tls_model("initial-exec")));
 
 /* ---- driver.c ---- */
 /* cuInit: 0, 3 in a forked child, 100 without devices, 2. */
@@ -309,10 +315,14 @@ int hdsoft__wait_all(hdsoft__device *device, const hdsoft__context *context);
 int hdsoft__wait_since(hdsoft__device *device, uint64_t birth);
 /* A record: a new mark behind all that is in the stream. NULL: out of memory. locked */
 hdsoft__mark *hdsoft__mark_enqueue(hdsoft__stream *stream);
+/* A mark for a stream's commands so far, reached now: a graph's record. NULL: out of memory. locked */
+hdsoft__mark *hdsoft__mark_reached(hdsoft__stream *stream);
+void hdsoft__event_release(hdsoft__event *event);                                                /* locked */
 void hdsoft__mark_release(hdsoft__mark *mark);                                                   /* locked; NULL is fine */
 
 /* ---- task.c ---- */
 hdsoft__task *hdsoft__task_new(hdsoft__task_kind kind);
+hdsoft__task *hdsoft__event_task(hdsoft__task_kind kind, hdsoft__event *event);                  /* locked; NULL: 2 */
 hdsoft__task *hdsoft__task_hold(hdsoft__task *task);                                             /* locked */
 void hdsoft__task_release(hdsoft__task *task);                                                   /* locked; NULL is fine */
 /* One step of a command's current task, without the lock: 1 more to do, 2 the same but nothing moved, 0 done, else

@@ -103,6 +103,27 @@ static bool dependencies_met(hdsoft__command *command)
     return true;
 }
 
+/* Whether the mark that an event has now is reached. */
+static bool event_reached(const hdsoft__event *event)
+{
+    const hdsoft__mark *mark = event->mark;
+    if (!mark || hdsoft__reached(mark->at.stream, mark->at.position))
+        return true;
+    hdsoft__force(mark->at.stream, mark->at.position);
+    return false;
+}
+
+/* Whether what the command does next must wait for something that nobody will announce. */
+static bool must_poll(hdsoft__device *device, const hdsoft__command *command)
+{
+    if (command->idle || command->task_index == command->task_count)
+        return command->idle;
+    const hdsoft__task *task = command->tasks[command->task_index];
+    if (task->kind == HDSOFT__TASK_WAIT_EVENT)
+        return !event_reached(task->event);
+    return task->kind == HDSOFT__TASK_WAIT_VALUE && !value_ready(device, task);
+}
+
 /* Whether the stream's first command may take a step. */
 static bool may_step(hdsoft__device *device, hdsoft__stream *stream, bool *poll, uint64_t *until)
 {
@@ -118,12 +139,9 @@ static bool may_step(hdsoft__device *device, hdsoft__stream *stream, bool *poll,
     }
     if (!dependencies_met(command))
         return false;
-    const hdsoft__task *task = command->task_index < command->task_count ? command->tasks[command->task_index] : NULL;
-    if (command->idle || (task && task->kind == HDSOFT__TASK_WAIT_VALUE && !value_ready(device, task))) {
-        *poll = true;
-        return false;
-    }
-    return true;
+    bool waits = must_poll(device, command);
+    *poll |= waits;
+    return !waits;
 }
 
 static hdsoft__stream *pick(hdsoft__device *device, bool *poll, uint64_t *until)
@@ -153,10 +171,18 @@ static void call_host(hdsoft__device *device, hdsoft__stream *stream)
     pthread_cond_signal(&device->calls);
 }
 
-/* Pools are counted under the lock, when the stream gets to the free. */
-static void task_finished(hdsoft__command *command)
+/* What of a task is done under the lock: pools are counted when the stream gets to the free, graphs record events. */
+static void task_finished(hdsoft__stream *stream, hdsoft__command *command)
 {
     const hdsoft__task *task = command->tasks[command->task_index++];
+    if (task->kind == HDSOFT__TASK_RECORD_EVENT) {
+        hdsoft__mark *mark = hdsoft__mark_reached(stream);
+        if (mark) {
+            hdsoft__mark_release(task->event->mark);
+            task->event->mark = mark;
+            task->event->capture_id = 0;
+        }
+    }
     if (task->kind == HDSOFT__TASK_FREE && task->range.pool)
         hdsoft__pool_gave(task->range.pool, task->range.size);
 }
@@ -184,7 +210,7 @@ static void step(hdsoft__device *device, hdsoft__stream *stream)
         command->idle = status == 2;
         if (status)
             return;
-        task_finished(command);
+        task_finished(stream, command);
         if (command->task_index < command->task_count)
             return;
     }
@@ -262,7 +288,7 @@ static void *caller_main(void *argument)
         device->calling_stream = NULL;
         command->calling = false;
         retry_idle(device);
-        task_finished(command);
+        task_finished(stream, command);
         if (command->task_index == command->task_count)
             complete(device, stream);
         hdsoft__wake();

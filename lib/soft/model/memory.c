@@ -367,6 +367,17 @@ void hdsoft__memory_activate(hdsoft_memory *memory, uint64_t base)
     pthread_rwlock_unlock(&memory->lock);
 }
 
+void hdsoft__memory_suspend(hdsoft_memory *memory, uint64_t base)
+{
+    pthread_rwlock_wrlock(&memory->lock);
+    hdsoft__allocation *allocation = range_from(memory, base);
+    if (allocation && allocation->state == HDSOFT__RANGE_LIVE) {
+        allocation->state = HDSOFT__RANGE_PENDING;
+        atomic_fetch_add_explicit(&memory->epoch, 1, memory_order_release);
+    }
+    pthread_rwlock_unlock(&memory->lock);
+}
+
 bool hdsoft__memory_claim_free(hdsoft_memory *memory, uint64_t base)
 {
     pthread_rwlock_wrlock(&memory->lock);

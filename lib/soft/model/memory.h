@@ -60,6 +60,8 @@ bool hdsoft__memory_lookup(hdsoft_memory *memory, uint64_t address, hdsoft__allo
 bool hdsoft__memory_next_owned(hdsoft_memory *memory, const void *owner, uint64_t from, hdsoft__allocation *out);
 /* PENDING to LIVE, its bytes fresh. */
 void hdsoft__memory_activate(hdsoft_memory *memory, uint64_t base);
+/* LIVE to PENDING. */
+void hdsoft__memory_suspend(hdsoft_memory *memory, uint64_t base);
 /* Claim a range for one cuMemFreeAsync; false if it is claimed already, or not there. */
 bool hdsoft__memory_claim_free(hdsoft_memory *memory, uint64_t base);
 

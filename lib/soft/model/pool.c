@@ -58,7 +58,7 @@ void hdsoft__pool_took(hdsoft__pool *pool, uint64_t bytes)
 void hdsoft__pool_trim(hdsoft__pool *pool, uint64_t keep)
 {
     uint64_t least = (pool->used + STEP - 1) / STEP * STEP;
-    uint64_t kept = (keep + STEP - 1) / STEP * STEP;
+    uint64_t kept = keep > UINT64_MAX - STEP ? keep : (keep + STEP - 1) / STEP * STEP;
     kept = kept > least ? kept : least;
     if (pool->reserved > kept)
         pool->reserved = kept;

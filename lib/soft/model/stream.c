@@ -101,7 +101,8 @@ int hdsoft__stream_of(hdcu_stream handle, hdsoft__stream **out)
     int status = hdsoft__current(&context);
     if (status)
         return status;
-    *out = handle == HDCU_STREAM_PER_THREAD ? per_thread_stream(context) : context->legacy;
+    bool own = handle == HDCU_STREAM_PER_THREAD || (!handle && hdsoft__own_default_stream);
+    *out = own ? per_thread_stream(context) : context->legacy;
     return *out ? 0 : HDCU_ERROR_OUT_OF_MEMORY;
 }
 
@@ -353,6 +354,27 @@ hdsoft__mark *hdsoft__mark_enqueue(hdsoft__stream *stream)
     mark->at.stream = stream;
     stream->references++;
     return mark;
+}
+
+hdsoft__mark *hdsoft__mark_reached(hdsoft__stream *stream)
+{
+    hdsoft__mark *mark = calloc(1, sizeof *mark);
+    if (!mark)
+        return NULL;
+    mark->references = 1;
+    mark->at = (hdsoft__dependency){stream, stream->completed};
+    mark->time = hdsoft__now();
+    stream->references++;
+    return mark;
+}
+
+void hdsoft__event_release(hdsoft__event *event)
+{
+    if (--event->references)
+        return;
+    hdsoft__mark_release(event->mark);
+    free(event->capture_nodes);
+    free(event);
 }
 
 void hdsoft__mark_release(hdsoft__mark *mark)

@@ -37,8 +37,20 @@ void hdsoft__task_release(hdsoft__task *task)
             hdsoft__module_release(task->launch.function->module);
     } else if (task->kind == HDSOFT__TASK_COPY) {
         free(task->copy.staged);
+    } else if (task->kind == HDSOFT__TASK_RECORD_EVENT || task->kind == HDSOFT__TASK_WAIT_EVENT) {
+        hdsoft__event_release(task->event);
     }
     free(task);
+}
+
+hdsoft__task *hdsoft__event_task(hdsoft__task_kind kind, hdsoft__event *event)
+{
+    hdsoft__task *task = hdsoft__task_new(kind);
+    if (task) {
+        task->event = event;
+        event->references++;
+    }
+    return task;
 }
 
 static int fail(int code, const char *what, hdsoft_memory *memory, uint64_t address, char *text, size_t capacity)
@@ -242,6 +254,7 @@ int hdsoft__task_step(hdsoft__device *device, hdsoft__command *command, char *te
     case HDSOFT__TASK_WAIT_VALUE:
     case HDSOFT__TASK_WRITE_VALUE: return step_value(device, task, text, capacity);
     case HDSOFT__TASK_ALLOCATE: hdsoft__memory_activate(task->range.memory, task->range.base); return 0;
+    case HDSOFT__TASK_SUSPEND: hdsoft__memory_suspend(task->range.memory, task->range.base); return 0;
     case HDSOFT__TASK_FREE: hdsoft_memory_release(task->range.memory, task->range.base); return 0;
     default: return 0;
     }
