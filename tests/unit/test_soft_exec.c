@@ -396,6 +396,11 @@ static const struct fault_case fault_cases[] = {
      "mov.u64 %rd1, f;\n$P: .callprototype _ ();\ncall %rd1, (), $P;\nret;\n}\n",
      718,
      {"function 'f'", NULL, NULL}},
+    {"a pure virtual function",
+     ".extern .func __cxa_pure_virtual ();\n.global .align 8 .u64 table[1] = {__cxa_pure_virtual};\n" KERNEL
+     "ld.global.u64 %rd1, [table];\n$P: .callprototype _ ();\ncall %rd1, (), $P;\nret;\n}\n",
+     719,
+     {"pure virtual", NULL, NULL}},
     {"endless recursion",
      ".func f()\n{\ncall f, ();\nret;\n}\n" KERNEL "call f, ();\nret;\n}\n",
      719,

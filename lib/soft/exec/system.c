@@ -79,10 +79,20 @@ static bool heap_free(hdsoft_warp *warp, const hdsoft_instruction *instruction, 
     return true;
 }
 
+/* What stands in a table of virtual functions for one that no class has defined. */
+static bool pure_virtual(hdsoft_warp *warp, const hdsoft_instruction *instruction, const hdsoft_builtin *builtin,
+                         hdsoft_cells *cells)
+{
+    (void)builtin, (void)cells;
+    hdsoft_fault_raise(warp, instruction, 719, (unsigned)__builtin_ctz(warp->mask), 0, "call of a pure virtual function");
+    return false;
+}
+
 const hdsoft_builtin hdsoft_builtins_system[] = {
     {.name = "vprintf", .signature = "w:qq", .call = hdsoft_builtin_print},
     {.name = "__assertfail", .signature = ":qqwqq", .call = assert_fail},
     {.name = "malloc", .signature = "q:q", .call = heap_allocate},
     {.name = "free", .signature = ":q", .call = heap_free},
+    {.name = "__cxa_pure_virtual", .signature = ":", .call = pure_virtual},
     {.name = NULL},
 };
