@@ -72,7 +72,7 @@ HDRT_EXPORT hdrt_event hdrt_queue_record(hdrt_queue *queue);
 HDRT_EXPORT hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event);
 
 /** Wait on the host until all that was enqueued before is complete. \return HDRT_OK; HDRT_ERROR_QUEUE_FAILED with the
- *     cause; HDRT_ERROR_DEVICE_LOST; HDRT_ERROR_FORKED. */
+ *     cause; HDRT_ERROR_DEVICE_LOST; HDRT_ERROR_CYCLE  in a host function of this queue; HDRT_ERROR_FORKED. */
 HDRT_EXPORT hdrt_status hdrt_queue_synchronize(hdrt_queue *queue);
 
 /** HDRT_OK, HDRT_ERROR_QUEUE_FAILED or HDRT_ERROR_DEVICE_LOST, with the failed operation's message. Does not wait. */
@@ -82,7 +82,9 @@ HDRT_EXPORT hdrt_status hdrt_queue_error(hdrt_queue *queue);
  *     HDRT_ERROR_DEVICE_LOST  there is no recovery in this process. */
 HDRT_EXPORT hdrt_status hdrt_queue_clear_error(hdrt_queue *queue);
 
-/** A function that the library calls on its callback thread. May call the library; should not block for long. */
+/** A function that the library calls on its callback thread. May call the library, which gives HDRT_WOULD_BLOCK where a
+ *  call would have to wait for the function's own queue; should not block for long: a device's host calls are run one
+ *  after the other, unless one waits inside the library. */
 typedef void (*hdrt_host_function)(void *argument);
 
 /** Call a host function in queue order. If the queue fails before it, it is not called. \return as hdrt_launch. */

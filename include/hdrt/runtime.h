@@ -80,7 +80,8 @@ HDRT_EXPORT hdrt_status hdrt_runtime_get_info(hdrt_runtime *runtime, hdrt_runtim
  *
  * \return HDRT_OK  complete; HDRT_NOT_READY  not yet, or its value is not yet enqueued or signalled;
  *     HDRT_ERROR_EVENT_FAILED  completed as failed, the message has the cause; HDRT_ERROR_DEVICE_LOST;
- *     HDRT_ERROR_INVALID_ARGUMENT  no timeline of this runtime.
+ *     HDRT_ERROR_INVALID_ARGUMENT  no timeline of this runtime; HDRT_ERROR_DRIVER  the driver could not be asked, ask again;
+ *     HDRT_ERROR_FORKED.
  */
 HDRT_EXPORT hdrt_status hdrt_event_query(hdrt_runtime *runtime, hdrt_event event);
 
@@ -91,7 +92,8 @@ HDRT_EXPORT hdrt_status hdrt_event_query(hdrt_runtime *runtime, hdrt_event event
  * Wait on the host until an event is complete.
  *
  * \param timeout_ns  most nanoseconds to wait; HDRT_FOREVER for no limit; 0 asks as hdrt_event_query does
- * \return as hdrt_event_query, with HDRT_TIMEOUT instead of HDRT_NOT_READY.
+ * \return as hdrt_event_query, with HDRT_TIMEOUT instead of HDRT_NOT_READY; HDRT_ERROR_CYCLE  a host function waits
+ *     for what comes after its own call in the same queue.
  */
 HDRT_EXPORT hdrt_status hdrt_event_wait(hdrt_runtime *runtime, hdrt_event event, uint64_t timeout_ns);
 

@@ -50,12 +50,9 @@ static hdrt_status get_context(hdrt_device *device, const hdrt_device_options *o
     }
 }
 
-/* Inside a scope, with or without a current context. Not on a lost device. */
+/* Inside a scope, with or without a current context. Not on a lost device, and only once. */
 static void give_context_back(hdrt_device *device)
 {
-    if (!device->context) {
-        return;
-    }
     hdrt__call call = {HDCU_SUCCESS, ""};
     if (device->context_kind == HDRT_CONTEXT_PRIMARY) {
         call = HDRT__CALL(device->driver, cuDevicePrimaryCtxRelease, device->ordinal);
