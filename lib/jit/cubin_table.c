@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader of a cubin's kernels and their parameters: symbols marked as entries, and the .nv.info section of each. NVIDIA does not document these records; their layout here is what its own tools print for files of CUDA 11
- * to 13. Everything is read through bounds-checked cursors, and what does not add up is "parameters not known".
+ * The reader of a cubin's kernels and their parameters: symbols marked as entries, and the .nv.info section of each.
+ * NVIDIA does not document these records; their layout here is what its own tools print for files of CUDA 11 to 13.
+ * Everything is read through bounds-checked cursors, and what does not add up is "parameters not known".
  */
 #include "jit/kernel_table.h"
 

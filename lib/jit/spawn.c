@@ -223,26 +223,25 @@ void hdrt__process_kill(const hdrt__process *process, int socket)
         kill(process->pid, SIGKILL);
 }
 
-/* Takes away what is left of a process that init would have taken. It ends with its socket, or faster when killed. */
+/* Takes away what is left of a process that init would have taken. It was killed, or ends with its socket. */
 static void reap(const hdrt__process *process)
 {
     struct pollfd ended = {process->pidfd, POLLIN, 0};
-    if (process->pidfd >= 0) {
-        kill_by_descriptor(process->pidfd);
+    if (process->pidfd >= 0)
         poll(&ended, 1, REAP_MS);
-    }
     for (int waited = 0; waitpid(process->pid, NULL, WNOHANG) == 0 && waited < REAP_MS; waited += REAP_STEP_MS)
         poll(NULL, 0, REAP_STEP_MS);
 }
 
-void hdrt__process_end(hdrt__process *process)
+bool hdrt__adopts_orphans(void)
 {
     int adopts = 0;
-    if (getpid() == 1)
-        adopts = 1;
-    else
-        prctl(PR_GET_CHILD_SUBREAPER, &adopts);
-    if (adopts && process->pid > 0)
+    return getpid() == 1 || (prctl(PR_GET_CHILD_SUBREAPER, &adopts) == 0 && adopts);
+}
+
+void hdrt__process_end(hdrt__process *process)
+{
+    if (process->pid > 0 && hdrt__adopts_orphans())
         reap(process);
     if (process->pidfd >= 0)
         close(process->pidfd);

@@ -37,6 +37,9 @@ hdrt_status hdrt__spawn(const char *path, char *const arguments[], char *const e
  */
 void hdrt__process_kill(const hdrt__process *process, int socket);
 
+/* Whether this process is given the orphans of its descendants, so that it would see ours. */
+bool hdrt__adopts_orphans(void);
+
 /* Forget a process whose socket was closed or that was killed. */
 void hdrt__process_end(hdrt__process *process);
 

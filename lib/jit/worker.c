@@ -153,7 +153,8 @@ hdrt_status hdrt__worker_pool_create(const char *program, uint32_t limit, hdrt__
 /* Closes and forgets a worker; `kill_it` where it may be in the middle of something. */
 static void discard(struct worker *worker, bool kill_it)
 {
-    if (kill_it)
+    /* One that ends in its own time could leave a child of its own to an application that adopts orphans. */
+    if (kill_it || hdrt__adopts_orphans())
         hdrt__process_kill(&worker->process, worker->socket);
     pthread_mutex_lock(&listed.lock);
     *worker->listed_at = worker->listed;

@@ -450,6 +450,39 @@ START_TEST(workers_are_limited)
 }
 END_TEST
 
+/* NVRTC by the same way: a cubin with its PTX, headers that count, errors with places. Nothing of it is run. */
+START_TEST(nvrtc_too)
+{
+    hdrt_source source = HDRT_SOURCE_INIT;
+    hdrt_compile_options options = HDRT_COMPILE_OPTIONS_INIT;
+    hdrt__target target = {.nvidia = true, .arch = "sm_90"};
+    hdrt__code *code;
+    bool from_cache;
+    options.compiler = HDRT_COMPILER_NVRTC;
+    write_file(in_root("k.cu"), "#include \"a.h\"\n" KERNEL);
+    source.path = in_root("k.cu");
+    for (int value = 1; value < 4; value++) {
+        hdrt__jit *jit = make_jit();
+        write_file(in_root("a.h"), value == 2 ? "#define VALUE 2\n" : "#define VALUE 1\n");
+        ck_assert_msg(hdrt__jit_compile(jit, &source, &options, &target, &code, &from_cache) == HDRT_OK, "%s",
+                      hdrt_last_error());
+        ck_assert_int_eq(from_cache, value == 3);
+        ck_assert_int_eq(code->kind, HDRT_CODE_CUBIN);
+        ck_assert_str_eq(code->arch, "sm_90");
+        ck_assert(code->cubin && code->ptx && hdrt__is_cubin(code->cubin, code->cubin_size));
+        ck_assert_uint_eq(code->table.kernels[0].parameters[0].argument_class, HDRT_CLASS_INTEGER);
+        hdrt__code_drop(code);
+        hdrt__jit_destroy(jit);
+    }
+    hdrt__jit *jit = make_jit();
+    write_file(in_root("a.h"), "#define VALUE oops\n");
+    ck_assert_int_eq(hdrt__jit_compile(jit, &source, &options, &target, &code, &from_cache), HDRT_ERROR_COMPILE);
+    ck_assert_msg(strstr(hdrt_last_error(), "k.cu:2:"), "%s", hdrt_last_error());
+    hdrt__code_drop(code);
+    hdrt__jit_destroy(jit);
+}
+END_TEST
+
 /* ---- errors ----------------------------------------------------------------------------------------------------- */
 
 START_TEST(errors_are_told)
@@ -858,10 +891,12 @@ END_TEST
 
 #define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
 
-static bool clang_is_there(void)
+static bool is_there(hdrt_compiler compiler)
 {
     hdrt__found found;
-    bool there = hdrt__find_clang(NULL, &found) == HDRT_OK && found.path;
+    hdrt_status status =
+        compiler == HDRT_COMPILER_CLANG ? hdrt__find_clang(NULL, &found) : hdrt__find_nvrtc(NULL, &found);
+    bool there = status == HDRT_OK && found.path;
     hdrt__found_free(&found);
     return there;
 }
@@ -889,9 +924,14 @@ static void add_clang_tests(TCase *tests)
     tcase_add_test(tests, a_hit_without_memory);
 }
 
+/* Shown as tests of their own, so that an absence is seen. */
 START_TEST(clang_is_missing)
 {
-    /* Shown as a test of its own, so that the absence is seen. */
+}
+END_TEST
+
+START_TEST(nvrtc_is_missing)
+{
 }
 END_TEST
 
@@ -904,7 +944,11 @@ int main(void)
     tcase_add_loop_test(tests, worker_misbehaves, 0, COUNT(misbehaviours));
     tcase_add_test(tests, what_a_worker_inherits);
     tcase_add_test(tests, descriptors_that_were_closed);
-    if (clang_is_there())
+    if (is_there(HDRT_COMPILER_NVRTC))
+        tcase_add_test(tests, nvrtc_too);
+    else
+        tcase_add_test(tests, nvrtc_is_missing);
+    if (is_there(HDRT_COMPILER_CLANG))
         add_clang_tests(tests);
     else
         tcase_add_test(tests, clang_is_missing);
