@@ -11,7 +11,7 @@
  * otherwise. The caller's current CUDA context and every thread's stream captures are left as they were.
  *
  * Fork: a child of a process that created a runtime gets HDRT_ERROR_FORKED from everything but `destroy`, which then
- * does nothing with the driver; a child may create no runtime on NVIDIA's driver if the parent had one.
+ * does nothing with the driver; a child may create no runtime on a driver that the parent had initialised.
  *
  * Options: structs that begin with their own size. Fill them with HDRT_..._INIT, then set members; NULL means all
  * defaults. Members beyond what this library knows must be zero (HDRT_ERROR_INVALID_ARGUMENT otherwise), and so must

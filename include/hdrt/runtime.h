@@ -45,6 +45,7 @@ typedef struct hdrt_runtime_options {
  *     HDRT_ERROR_DRIVER_STUB  the toolkit's stub was found; HDRT_ERROR_DRIVER_TOO_OLD  older than CUDA 11.4;
  *     HDRT_ERROR_NO_DEVICE  no device, or all hidden by CUDA_VISIBLE_DEVICES, as the message says;
  *     HDRT_ERROR_COMPANION  the soft driver's file is missing; HDRT_ERROR_DRIVER  cuInit failed otherwise;
+ *     HDRT_ERROR_FORKED  a parent of this process had initialised the driver;
  *     HDRT_ERROR_INVALID_ARGUMENT, HDRT_ERROR_OUT_OF_MEMORY.
  */
 HDRT_EXPORT hdrt_status hdrt_runtime_create(const hdrt_runtime_options *options, hdrt_runtime **out_runtime);

@@ -174,7 +174,9 @@ void hdrt__timeline_retire(hdrt__timeline *slot, hdrt__failure *failure)
         /* Completed values stay complete; the open range is for those that never came, and is no reason to remember. */
         slot->open = true;
         slot->open_first = atomic_load(&slot->enqueued) + 1;
-        slot->open_failure = hdrt__failure_hold(failure);
+        slot->open_failure = failure ? hdrt__failure_hold(failure)
+                                     : hdrt__failure_create(HDRT_ERROR_EVENT_FAILED,
+                                                            "the queue was destroyed before this value was enqueued");
         if (atomic_load(&slot->completed) < slot->open_first - 1) {
             slot->open_first = atomic_load(&slot->completed) + 1;
             atomic_fetch_add(&slot->failures, 1);

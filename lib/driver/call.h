@@ -14,12 +14,12 @@
 
 typedef struct hdrt__call {
     hdcu_result result;
-    const char *text; /* "cuMemAlloc(&pointer, bytes)" */
+    const char *text; /* "cuMemAlloc": our names for the arguments would tell the reader nothing */
 } hdrt__call;
 
 /* Call `entry` of the table; HDCU_ERROR_NOT_SUPPORTED, without a call, where this driver lacks it. */
 #define HDRT__CALL(table, entry, ...)                                                                                  \
     ((hdrt__call){(table)->entry ? (table)->entry(__VA_ARGS__) : (hdcu_result)HDCU_ERROR_NOT_SUPPORTED,                \
-                  #entry "(" #__VA_ARGS__ ")"})
+                  #entry})
 
 #endif

@@ -42,6 +42,7 @@ static const char *const cuda_names[] = {"libcuda.so.1", "/usr/lib/wsl/lib/libcu
 
 typedef struct loaded {
     hdrt__driver driver;
+    uint64_t generation; /* of the process that initialised it */
     struct loaded *next;
 } loaded;
 
@@ -287,6 +288,7 @@ static hdrt_status make_driver(hdrt_driver_kind kind, void *library, const char 
         return hdrt__fail_memory(sizeof *made, "the driver table");
     made->driver.kind = kind;
     made->driver.library = library;
+    made->generation = generation;
     made->driver.path = library_path(library, path);
     if (!made->driver.path) {
         status = hdrt__fail_memory(path ? strlen(path) + 1 : 0, "the driver's path");
@@ -330,6 +332,11 @@ static hdrt_status load_locked(hdrt_driver_kind kind, const char *path, uint64_t
         return status;
     for (loaded *known = drivers; known; known = known->next)
         if (known->driver.library == library && known->driver.kind == kind) {
+            if (known->generation != generation)
+                return hdrt__fail(HDRT_ERROR_FORKED,
+                                  "this process is a forked child of one that had initialised the driver '%s', which "
+                                  "does not survive fork: use a new process (fork and exec, or spawn)",
+                                  known->driver.path);
             *out_driver = &known->driver;
             return HDRT_OK;
         }

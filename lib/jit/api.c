@@ -50,6 +50,11 @@ void hdrt__device_target(const hdrt_device *device, char arch[16], hdrt__target 
     out->arch = capability ? arch : NULL;
 }
 
+static const char *source_name(const hdrt_source *source)
+{
+    return source->name ? source->name : source->path ? source->path : "source.cu";
+}
+
 static hdrt_status compile_image(hdrt_runtime *runtime, const hdrt_source *source, const hdrt_compile_options *options,
                                  const hdrt__target *target, hdrt_image **out_image)
 {
@@ -59,6 +64,11 @@ static hdrt_status compile_image(hdrt_runtime *runtime, const hdrt_source *sourc
     hdrt__jit *jit = hdrt__runtime_jit(runtime);
     hdrt_status status = jit ? hdrt__jit_compile(jit, source, options, target, &image->code, &image->from_cache)
                              : HDRT_ERROR_OUT_OF_MEMORY;
+    if (image->code && !(image->name = strdup(source_name(source)))) {
+        status = hdrt__fail_memory(strlen(source_name(source)) + 1, "an image's name");
+        hdrt__code_drop(image->code);
+        image->code = NULL;
+    }
     if (!image->code) {
         free(image);
         return status;
@@ -104,6 +114,7 @@ void hdrt_image_destroy(hdrt_image *image)
     if (!image)
         return;
     hdrt__code_drop(image->code);
+    free(image->name);
     free(image);
 }
 
@@ -146,7 +157,7 @@ hdrt_status hdrt_module_load_image(hdrt_device *device, const hdrt_image *image,
                           image ? "out_module" : "the image");
     *out_module = NULL;
     hdrt_status status = hdrt__device_begin(device, "hdrt_module_load_image");
-    return status == HDRT_OK ? hdrt__module_open(device, image->code, "image", image->from_cache, true, out_module)
+    return status == HDRT_OK ? hdrt__module_open(device, image->code, image->name, image->from_cache, true, out_module)
                              : status;
 }
 
@@ -169,8 +180,7 @@ hdrt_status hdrt_module_compile(hdrt_device *device, const hdrt_source *source, 
         return HDRT_ERROR_OUT_OF_MEMORY;
     status = hdrt__jit_compile(jit, source, options, &target, &code, &from_cache);
     if (status == HDRT_OK) {
-        const char *name = source->name ? source->name : source->path ? source->path : "source.cu";
-        status = hdrt__module_open(device, code, name, from_cache, true, out_module);
+        status = hdrt__module_open(device, code, source_name(source), from_cache, true, out_module);
     }
     hdrt__code_drop(code);
     return status;

@@ -34,6 +34,7 @@ typedef struct hdrt__code {
 /* What the public handle points to: the code, and how this caller came by it. */
 struct hdrt_image {
     hdrt__code *code; /* held */
+    char *name;       /* the source's, for messages */
     bool from_cache;
 };
 

@@ -300,7 +300,7 @@ START_TEST(each_entry_may_be_absent)
     ck_assert_int_eq(hdrt__driver_load(HDRT_DRIVER_CUDA, fresh("fake_lookup"), &driver), HDRT_OK);
     hdrt__call call = HDRT__CALL(&driver->table, cuFuncLoad, NULL);
     ck_assert_uint_eq(call.result, HDCU_ERROR_NOT_SUPPORTED);
-    ck_assert_str_eq(call.text, "cuFuncLoad(NULL)");
+    ck_assert_str_eq(call.text, "cuFuncLoad");
 }
 END_TEST
 
@@ -520,16 +520,16 @@ END_TEST
 
 START_TEST(a_failed_call_has_words)
 {
-    hdrt__call call = {HDCU_ERROR_OUT_OF_MEMORY, "cuMemAlloc(&pointer, bytes)"};
+    hdrt__call call = {HDCU_ERROR_OUT_OF_MEMORY, "cuMemAlloc"};
     ck_assert_int_eq(hdrt__call_failed(call, "allocating %d bytes", 64), HDRT_ERROR_OUT_OF_DEVICE_MEMORY);
-    ck_assert_str_eq(hdrt_last_error(), "allocating 64 bytes: cuMemAlloc(&pointer, bytes) failed: "
+    ck_assert_str_eq(hdrt_last_error(), "allocating 64 bytes: cuMemAlloc failed: "
                                         "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory");
     call.result = HDCU_SUCCESS;
     ck_assert_int_eq(hdrt__call_failed(call, "nothing"), HDRT_OK);
     assert_says("allocating 64 bytes");
     call.result = HDCU_ERROR_UNKNOWN; /* words that cannot be formatted do not hide the call */
     ck_assert_int_eq(hdrt__call_failed(call, "%lc", (wint_t)0x7fffffff), HDRT_ERROR_DRIVER);
-    assert_says(": cuMemAlloc(&pointer, bytes) failed: CUDA_ERROR_UNKNOWN (999)");
+    assert_says(": cuMemAlloc failed: CUDA_ERROR_UNKNOWN (999)");
 }
 END_TEST
 
@@ -582,7 +582,7 @@ START_TEST(a_scope_that_fails_changes_nothing)
     setenv("FAKE_FAILS", "cuCtxPushCurrent_v2=201", 1);
     hdrt__call call = hdrt__scope_enter(table, (hdcu_context)32, &scope);
     ck_assert_uint_eq(call.result, 201);
-    ck_assert_str_eq(call.text, "cuCtxPushCurrent(context)");
+    ck_assert_str_eq(call.text, "cuCtxPushCurrent");
     assert_thread(driver, NULL, HDCU_STREAM_CAPTURE_MODE_GLOBAL);
     setenv("FAKE_FAILS", "cuThreadExchangeStreamCaptureMode=3", 1);
     call = hdrt__scope_enter(table, (hdcu_context)32, &scope);

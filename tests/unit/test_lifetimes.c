@@ -337,6 +337,12 @@ static int child_of_fork(hdrt_queue *queue, hdrt_module *module, hdrt_timer *tim
             return 1;
         }
     }
+    hdrt_runtime_options options = HDRT_RUNTIME_OPTIONS_INIT;
+    hdrt_runtime *made;
+    options.driver = on_cuda() ? HDRT_DRIVER_CUDA : HDRT_DRIVER_SOFT;
+    if (hdrt_runtime_create(&options, &made) != HDRT_ERROR_FORKED || made) {
+        return 3;
+    }
     if (!strstr(hdrt_last_error(), "fork") || hdrt_device_default_queue(dev)) {
         return 2;
     }

@@ -181,6 +181,7 @@ START_TEST(older_generations_are_complete)
     hdrt__timeline_retire(slot, NULL);
     ck_assert_int_eq(hdrt_event_query(runtime, old), HDRT_OK);
     ck_assert_int_eq(hdrt_event_query(runtime, never), HDRT_ERROR_EVENT_FAILED);
+    ck_assert_str_eq(hdrt_last_error(), "the queue was destroyed before this value was enqueued");
     /* Until the slot is taken again: all others come first. */
     for (int i = 0; i < 100000; i++) {
         ck_assert_int_eq(hdrt__timeline_acquire(runtime, NULL, NULL, &again), HDRT_OK);
