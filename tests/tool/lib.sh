@@ -21,6 +21,12 @@ HDRT_CACHE_DIR=$scratch/cache
 LC_ALL=C
 export HDRT_DRIVER HDRT_CACHE_DIR LC_ALL
 
+# The leak finder of gcc 12 takes the thread storage of an opened library for something else and dies of it; and the
+# thread sanitizer would sleep a second at each end.
+ASAN_OPTIONS=intercept_tls_get_addr=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+TSAN_OPTIONS=atexit_sleep_ms=0${TSAN_OPTIONS:+:$TSAN_OPTIONS}
+export ASAN_OPTIONS TSAN_OPTIONS
+
 result() { # $1: 0 if it holds, $2: what was checked
     number=$((number + 1))
     if [ "$1" -eq 0 ]; then

@@ -158,22 +158,20 @@ feed() { # $1: how often the text
         i=$((i + 1))
     done >&7
 }
-"$HDJIT" pipe "$top/kernels/xor.cu" xor_bytes u32:0 --batch=64K <feed >/dev/null 2>err &
-pid=$!
-exec 7>feed
-feed 2
-before=$(peak)
-feed 30
-after=$(peak)
-exec 7>&-
-wait
 if sanitized; then
     skip "memory stays flat" "a sanitizer keeps freed memory"
-elif [ -n "$before" ] && [ -n "$after" ]; then
-    [ "$after" -le $((before + 4096)) ]
-    result $? "memory stays flat: ${before} kB after 2 pieces, ${after} kB after 32"
 else
-    skip "memory stays flat" "/proc does not tell"
+    "$HDJIT" pipe "$top/kernels/xor.cu" xor_bytes u32:0 --batch=64K <feed >/dev/null 2>err &
+    pid=$!
+    exec 7>feed
+    feed 2
+    before=$(peak)
+    feed 30
+    after=$(peak)
+    exec 7>&-
+    wait
+    [ -n "$before" ] && [ -n "$after" ] && [ "$after" -le $((before + 4096)) ]
+    result $? "memory stays flat: $before kB after 2 pieces, $after kB after 32"
 fi
 
 left=$(find . -name '.hdjit-*')
