@@ -86,7 +86,7 @@ hdsoft_instruction *hdsoft_emit_raw(hdsoft_parser *parser, const hdsoft_form *fo
         .handler = form->handler, .guard = parser->guard, .guard_negated = parser->guard_negated};
     for (unsigned i = 0; i < HDSOFT_OPERANDS; i++) {
         bool present = (defines | uses) >> i & 1;
-        bool column = operands[i] == HDSOFT_ABSENT || operands[i] < 0;
+        bool column = present && (operands[i] == HDSOFT_ABSENT || operands[i] < 0);
         instruction->operand[i] = present ? operands[i] : HDSOFT_ABSENT;
         if (column) {
             defines &= ~(1u << i);
