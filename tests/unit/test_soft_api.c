@@ -696,7 +696,8 @@ static void add(Suite *suite, const char *name, const TTest *const *tests, size_
     suite_add_tcase(suite, group);
 }
 #define GROUP(suite, name, ...)                                                                                        \
-    add(suite, name, (const TTest *const[]){__VA_ARGS__}, sizeof((const TTest *const[]){__VA_ARGS__}) / sizeof(void *), 30)
+    add(suite, name, (const TTest *const[]){__VA_ARGS__},                                                              \
+        sizeof((const TTest *const[]){__VA_ARGS__}) / sizeof(void *), 30)
 
 int main(void)
 {

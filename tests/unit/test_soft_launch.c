@@ -220,7 +220,8 @@ static const struct {
     unsigned attribute;
     int value;
 } function_attributes[] = {
-    {"empty", HDCU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024}, {"small", HDCU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 64},
+    {"empty", HDCU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+    {"small", HDCU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 64},
     {"shared", HDCU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1024}, {"empty", HDCU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, 4},
     {"empty", HDCU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 0}, {"empty", HDCU_FUNC_ATTRIBUTE_PTX_VERSION, 70},
     {"empty", HDCU_FUNC_ATTRIBUTE_BINARY_VERSION, 90}, {"empty", HDCU_FUNC_ATTRIBUTE_CACHE_MODE_CA, 0},
@@ -300,7 +301,8 @@ static const struct {
     {"empty", {1, 1, 1}, {1, 1, 1}, 300000, 1}, {"shared", {1, 1, 1}, {1, 1, 1}, 49152, 1},
     {"shared", {1, 1, 1}, {1, 1, 1}, 48128, 0}, {"shared", {1, 1, 1}, {1, 1, 1}, 48129, 1},
     {"small", {1, 1, 1}, {65, 1, 1}, 0, 1}, {"small", {1, 1, 1}, {64, 1, 1}, 0, 0},
-    {"exact", {1, 1, 1}, {32, 1, 1}, 0, 0}, {"exact", {1, 1, 1}, {33, 1, 1}, 0, 1}, {"exact", {1, 1, 1}, {16, 1, 1}, 0, 1},
+    {"exact", {1, 1, 1}, {32, 1, 1}, 0, 0}, {"exact", {1, 1, 1}, {33, 1, 1}, 0, 1},
+    {"exact", {1, 1, 1}, {16, 1, 1}, 0, 1},
 };
 
 START_TEST(launch_codes)

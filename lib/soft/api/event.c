@@ -160,7 +160,8 @@ hdcu_result hdsoft__cuEventElapsedTime(float *milliseconds, hdcu_event from, hdc
         return HDCU_ERROR_INVALID_HANDLE;
     if (hdsoft__capture_of_event(from) || hdsoft__capture_of_event(to))
         return HDCU_ERROR_CAPTURED_EVENT;
-    if (!from->mark || !to->mark || from->capture_id || to->capture_id || ((from->flags | to->flags) & HDCU_EVENT_DISABLE_TIMING))
+    if (!from->mark || !to->mark || from->capture_id || to->capture_id ||
+        ((from->flags | to->flags) & HDCU_EVENT_DISABLE_TIMING))
         return HDCU_ERROR_INVALID_HANDLE;
     const hdsoft__mark *first = from->mark, *last = to->mark;
     if (!hdsoft__reached(first->at.stream, first->at.position) || !hdsoft__reached(last->at.stream, last->at.position))

@@ -11,7 +11,7 @@ static bool is_pool(hdcu_pool pool)
     return hdsoft__handle_is(pool, HDSOFT__POOL);
 }
 
-/* A stream for stream-ordered memory. On a stream that is not captured these calls spoil captures as cuMemAlloc does. */
+/* A stream for stream-ordered memory. If it is not captured itself these calls spoil captures as cuMemAlloc does. */
 static int stream_for_memory(hdcu_stream handle, hdsoft__stream **out)
 {
     int status = hdsoft__stream_of(handle, out);

@@ -18,8 +18,8 @@ hdsoft__driver hdsoft__the = {
     .progress = PTHREAD_COND_INITIALIZER,
 };
 
-/* In the static block: AddressSanitizer takes the bytes before a loaded library's own block for glibc 2.19's header, and
- * its leak check then reads whatever they point to. */
+/* In the static block: AddressSanitizer takes the bytes before a loaded library's own block for glibc 2.19's header,
+ * and its leak check then reads whatever they point to. */
 static __thread hdsoft__thread *this_thread __attribute__((tls_model("initial-exec")));
 __thread bool hdsoft__own_default_stream;
 

@@ -318,13 +318,13 @@ hdsoft__mark *hdsoft__mark_enqueue(hdsoft__stream *stream);
 /* A mark for a stream's commands so far, reached now: a graph's record. NULL: out of memory. locked */
 hdsoft__mark *hdsoft__mark_reached(hdsoft__stream *stream);
 void hdsoft__event_release(hdsoft__event *event);                                                /* locked */
-void hdsoft__mark_release(hdsoft__mark *mark);                                                   /* locked; NULL is fine */
+void hdsoft__mark_release(hdsoft__mark *mark); /* locked; NULL is fine */
 
 /* ---- task.c ---- */
 hdsoft__task *hdsoft__task_new(hdsoft__task_kind kind);
 hdsoft__task *hdsoft__event_task(hdsoft__task_kind kind, hdsoft__event *event);                  /* locked; NULL: 2 */
 hdsoft__task *hdsoft__task_hold(hdsoft__task *task);                                             /* locked */
-void hdsoft__task_release(hdsoft__task *task);                                                   /* locked; NULL is fine */
+void hdsoft__task_release(hdsoft__task *task); /* locked; NULL is fine */
 /* One step of a command's current task, without the lock: 1 more to do, 2 the same but nothing moved, 0 done, else
  * -code with text. */
 int hdsoft__task_step(hdsoft__device *device, hdsoft__command *command, char *text, size_t capacity);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model's side of hdsoft_memory.h: who owns a range, and whether the stream that allocates it has got there. There is one hdsoft_memory per device, and one without addresses of its own that holds the host
+ * The model's side of hdsoft_memory.h: who owns a range, and whether the stream that allocates it has got there. There
+ * is one hdsoft_memory per device, and one without addresses of its own that holds the host
  * memory which devices may touch (pinned or registered); every device's points to it.
  *
  * Locks: a table's rwlock guards its ranges and is a leaf. The host table's `use` lock is held shared by whoever reads

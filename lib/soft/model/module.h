@@ -53,7 +53,7 @@ struct CUlib_st {
     size_t kernel_count;
 };
 
-/* Look at an image as cuModuleLoadData gets it, a bare pointer, and parse it. 0, 200, 209, 218, 222 or 2. Not locked. */
+/* Look at an image as cuModuleLoadData gets it, a bare pointer, and parse it. Not locked. 0, 200, 209, 218, 222, 2. */
 int hdsoft__image_parse(const void *bytes, hdsoft__image **out, hdsoft_text *log);
 void hdsoft__image_release(hdsoft__image *image);                                                /* NULL is fine */
 /* Takes over a reference of the image, in failure too. */
