@@ -57,11 +57,16 @@ BARE static void give_up(struct start *start, const char *step)
 
 BARE static void default_signals(void)
 {
-    /* All zero is SIG_DFL in the kernel's own struct sigaction, whose layout differs between machines. */
-    static const unsigned long action[8];
+    /*
+     * The kernel's own struct sigaction begins with the handler; all zero behind it is right on every machine. A signal
+     * to the application's process group may have come before setsid and be pending: ignoring drops it.
+     */
+    static const unsigned long ignore[8] = {(unsigned long)SIG_IGN}, standard[8];
     static const uint64_t none;
-    for (int number = 1; number <= 64; number++)
-        SYSTEM(SYS_rt_sigaction, number, action, NULL, sizeof(none));
+    for (int number = 1; number <= 64; number++) {
+        SYSTEM(SYS_rt_sigaction, number, ignore, NULL, sizeof(none));
+        SYSTEM(SYS_rt_sigaction, number, standard, NULL, sizeof(none));
+    }
     SYSTEM(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
 }
 
