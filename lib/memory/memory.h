@@ -4,8 +4,8 @@
  * the device's first queue, ended with the device. The queue's operations use it; the public functions for pinned
  * memory are here too.
  *
- * Locks: `scan` is held while timelines are asked (so it is taken before a commit lock, never under one); `lock`
- * guards the lists and is a leaf. No driver call under either, but for what `scan` asks.
+ * Locks: `scan` is held while timelines are asked and the snapshots' memory is got, once (so it is taken before a commit
+ * lock, never under one); `lock` guards the lists and is a leaf, with no driver call under it.
  */
 #ifndef HDRT_MEMORY_MEMORY_H
 #define HDRT_MEMORY_MEMORY_H

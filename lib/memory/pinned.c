@@ -24,6 +24,11 @@ static hdrt_status pin(hdrt_device *device, hdrt__range_kind kind, void **memory
     if (status != HDRT_OK) {
         return status;
     }
+    if (!hdrt__device_memory(device)) { /* whose end frees what the caller leaves */
+        status = hdrt__device_is_lost(device) ? hdrt__device_lost_status(device) : HDRT_ERROR_OUT_OF_MEMORY;
+        hdrt__device_leave(device, &scope);
+        return status;
+    }
     hdrt__call call = allocate ? HDRT__CALL(device->driver, cuMemHostAlloc, memory, bytes,
                                             HDCU_MEMHOSTALLOC_PORTABLE | HDCU_MEMHOSTALLOC_DEVICEMAP)
                                : HDRT__CALL(device->driver, cuMemHostRegister, *memory, bytes,

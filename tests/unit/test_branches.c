@@ -655,6 +655,7 @@ START_TEST(ranges_do_not_overlap)
 {
     hdrt__place place;
     setup_device();
+    hdrt_queue *queue = make_queue("a"); /* makes the device's memory, which takes the ranges out at its end */
     CK_OK(hdrt__registry_add(dev, HDRT__RANGE_SYMBOL, 0x1000, 0x100));
     CK_STATUS(hdrt__registry_add(dev, HDRT__RANGE_SYMBOL, 0x10ff, 1), HDRT_ERROR_INVALID_ARGUMENT);
     CK_STATUS(hdrt__registry_add(dev, HDRT__RANGE_SYMBOL, 0xfff, 2), HDRT_ERROR_INVALID_ARGUMENT);
@@ -685,7 +686,21 @@ START_TEST(ranges_do_not_overlap)
         bool expected = slot % 3 && i % 64 < 1 + slot % 64;
         ck_assert_int_eq(hdrt__registry_find(rt, false, 0x100000 + i, &place), expected);
     }
+    hdrt_queue_destroy(queue);
     teardown_device(); /* takes the rest out */
+}
+END_TEST
+
+START_TEST(pinned_memory_ends_with_its_device)
+{
+    void *pinned;
+    rt = make_runtime();
+    CK_OK(hdrt_device_open(rt, 0, NULL, &dev));
+    CK_OK(hdrt_host_alloc(dev, 4096, &pinned)); /* no queue, and never freed by the caller */
+    unsigned long long frees = calls_of("cuMemFreeHost");
+    hdrt_device_close(dev);
+    ck_assert_uint_eq(calls_of("cuMemFreeHost"), frees + 1);
+    hdrt_runtime_destroy(rt);
 }
 END_TEST
 
@@ -784,6 +799,7 @@ int main(void)
     tcase_add_test(soft, full_rings_and_failing_calls);
     tcase_add_test(soft, marks_that_are_not_needed_or_not_had);
     tcase_add_test(soft, freeing_pinned_memory_without_memory);
+    tcase_add_test(soft, pinned_memory_ends_with_its_device);
     tcase_add_test(soft, two_devices);
     add_soft_tcase(suite, soft, "rare branches");
     return run_suite(suite);

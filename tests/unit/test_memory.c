@@ -111,7 +111,7 @@ START_TEST(pinned_memory_is_checked)
     ck_assert_ptr_null(memory);
     CK_STATUS(hdrt_host_alloc(dev, 1, NULL), HDRT_ERROR_INVALID_ARGUMENT);
     CK_STATUS(hdrt_host_alloc(NULL, 1, &memory), HDRT_ERROR_INVALID_ARGUMENT);
-    CK_STATUS(hdrt_host_alloc(dev, (uint64_t)1 << 60, &memory), HDRT_ERROR_OUT_OF_MEMORY);
+    CK_STATUS(hdrt_host_alloc(dev, (uint64_t)1 << 46, &memory), HDRT_ERROR_OUT_OF_MEMORY);
     CK_OK(hdrt_host_free(dev, NULL));
     CK_STATUS(hdrt_host_free(NULL, NULL), HDRT_ERROR_INVALID_ARGUMENT);
     CK_STATUS(hdrt_host_free(dev, &memory), HDRT_ERROR_INVALID_ARGUMENT);

@@ -579,7 +579,7 @@ START_TEST(timers_measure)
     ck_assert_int_lt(ns, (int64_t)60 * 1000000000);
     int64_t back;
     CK_OK(hdrt_timer_elapsed(end, start, &back));
-    ck_assert_int_eq(back, -ns);
+    ck_assert_int_lt(llabs(back + ns), 2000);
     CK_OK(hdrt_queue_timestamp(a, start)); /* set again */
     CK_OK(hdrt_queue_synchronize(a));
     CK_OK(hdrt_timer_elapsed(start, end, &ns));

@@ -164,7 +164,7 @@ static inline unsigned long long calls_of(const char *name)
  * fault(): a trap.   Hand-written.
  */
 static const char test_ptx[] =
-    ".version 7.4\n.target sm_52\n.address_size 64\n"
+    ".version 7.4\n.target sm_75\n.address_size 64\n"
     ".visible .global .align 4 .u32 counter;\n"
     ".visible .entry add(.param .u64 p, .param .u32 n, .param .u32 v)\n{\n"
     " .reg .pred %q;\n .reg .b32 %r<8>;\n .reg .b64 %d<4>;\n"
