@@ -16,16 +16,29 @@ static int column(int64_t moment, int64_t begin, int64_t span)
 static void draw_row(char row[COLUMNS + 1], const timeline_batch *batches, uint32_t count, enum timeline_row which,
                      int64_t begin, int64_t span)
 {
+    int next = 0;
+
     memset(row, ' ', COLUMNS);
     row[COLUMNS] = 0;
     for (uint32_t i = 0; i < count; i++) {
         int first = column(batches[i].start[which], begin, span), last = column(batches[i].end[which], begin, span);
+        int most = COLUMNS - (int)(count - i); /* the batches behind it need a column each */
 
-        /* The end is the first moment after: no column of its own, but each batch has at least one. */
+        /*
+         * The end is the first moment after: no column of its own. But each batch has at least one, and where several
+         * are shorter than a column they stand side by side: the batches of a queue never overlap.
+         */
         if (last > first)
             last--;
+        if (first < next)
+            first = next;
+        if (last < first)
+            last = first;
+        first = first < most ? first : most;
+        last = last < most ? last : most;
         for (int c = first; c <= last; c++)
             row[c] = (char)('0' + batches[i].number % 10);
+        next = last + 1;
     }
 }
 
