@@ -14,6 +14,8 @@ typedef struct host_job {
     hdrt_host_function function; /* NULL: dropped */
     void *argument;
     hdrt_event event;
+    uint64_t ticket;
+    bool joined; /* due with the call before it */
 } host_job;
 
 struct hdrt__host_channel {
@@ -274,13 +276,41 @@ hdrt_status hdrt__host_channel_submit(hdrt__host_channel *channel, hdrt_host_fun
     if (status == HDRT_OK) {
         *channel->last = job;
         channel->last = &job->next;
-        *out_ticket = ++channel->submitted;
+        *out_ticket = job->ticket = ++channel->submitted;
     }
     pthread_mutex_unlock(&callbacks->lock);
     if (status != HDRT_OK) {
         free(job);
     }
     return status;
+}
+
+/* Under the lock: the calls that are joined to the last notified one are due with it. */
+static void notify_joined(hdrt__host_channel *channel)
+{
+    for (const host_job *job = channel->first; job; job = job->next) {
+        if (job->joined && job->ticket == channel->notified + 1) {
+            channel->notified++;
+        }
+    }
+}
+
+void hdrt__host_channel_join(hdrt__host_channel *channel)
+{
+    hdrt__callbacks *callbacks = channel->callbacks;
+    pthread_mutex_lock(&callbacks->lock);
+    /* It has not been notified, so it is still the last in the list. */
+    host_job *job = channel->first;
+    while (job && job->next) {
+        job = job->next;
+    }
+    if (job) {
+        job->joined = true;
+        notify_joined(channel);
+        make_due(callbacks, channel);
+        help_waiting(callbacks);
+    }
+    pthread_mutex_unlock(&callbacks->lock);
 }
 
 void hdrt__host_channel_retract(hdrt__host_channel *channel)
@@ -330,6 +360,7 @@ void hdrt__host_channel_notify(void *argument)
     hdrt__callbacks *callbacks = channel->callbacks;
     pthread_mutex_lock(&callbacks->lock);
     uint64_t ticket = ++channel->notified;
+    notify_joined(channel);
     make_due(callbacks, channel);
     help_waiting(callbacks);
     bool gone = false;

@@ -10,6 +10,7 @@
  *
  *     SUBMITTED --notify--> DUE --a thread is free--> RUNNING --returns--> over, the word has its ticket
  *         +--- retract: never enqueued ---> gone
+ *         +--- joined to the call before it: due with that one, without a notification of its own
  *         +--- drop or cancel ---> DUE or never; the function is not called
  *
  * Locks: the set's `lock` guards everything here and is a leaf; host functions run without it.
@@ -47,6 +48,11 @@ void hdrt__host_channel_destroy(hdrt__host_channel *channel);
  */
 hdrt_status hdrt__host_channel_submit(hdrt__host_channel *channel, hdrt_host_function function, void *argument,
                                       hdrt_event event, uint64_t *out_ticket);
+/*
+ * Join the last call submitted to the one before: nothing else is in the stream between them, so it is due with that
+ * one, and hdrt__host_channel_notify must not be called for it.
+ */
+void hdrt__host_channel_join(hdrt__host_channel *channel);
 /* Undo the last submit: the driver did not take the notification. */
 void hdrt__host_channel_retract(hdrt__host_channel *channel);
 /* Do not call the last one submitted, although its notification will come. */

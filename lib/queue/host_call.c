@@ -57,34 +57,56 @@ static hdrt__call wait_for_ticket(hdrt_queue *queue, uint64_t ticket)
                             HDCU_STREAM_WAIT_VALUE_GEQ);
 }
 
+/*
+ * LOCKED: whether nothing is in the stream behind the last host call, so that another can join it and needs no host
+ * function of the driver. On a stream that the caller may enqueue on too nobody knows.
+ */
+static bool joins_last_call(const hdrt__commit *commit)
+{
+    const hdrt_queue *queue = commit->queue;
+    return queue->word && queue->last_host_call && queue->last_host_call + 1 == commit->position &&
+           !atomic_load(&queue->foreign_work);
+}
+
 /* LOCKED. */
 static hdrt_status enqueue_call(hdrt__commit *commit, hdrt_host_function function, void *argument)
 {
     hdrt_queue *queue = commit->queue;
     hdrt__host_channel *channel = atomic_load(&queue->entry.channel);
     uint64_t ticket;
+    bool joined = joins_last_call(commit);
     hdrt__mark_recorded(queue);
     hdrt_status status =
         hdrt__host_channel_submit(channel, function, argument, hdrt__commit_event(commit), &ticket);
     if (status != HDRT_OK) {
         return status;
     }
-    hdrt__call call =
-        HDRT__CALL(queue->device->driver, cuLaunchHostFunc, queue->stream, hdrt__host_channel_notify, channel);
+    hdrt__call call = {HDCU_SUCCESS, "cuLaunchHostFunc"};
+    if (!joined) {
+        call = HDRT__CALL(queue->device->driver, cuLaunchHostFunc, queue->stream, hdrt__host_channel_notify, channel);
+    }
     if (call.result) {
         hdrt__host_channel_retract(channel);
         return hdrt__commit_failed(commit, call, "a host call");
     }
     if (queue->word) {
         call = wait_for_ticket(queue, ticket);
+        if (call.result && joined) {
+            hdrt__host_channel_retract(channel);
+            return hdrt__commit_failed(commit, call, "a host call");
+        }
         if (call.result) {
             hdrt__host_channel_drop_last(channel);
             hdrt__commit_part(commit, 1); /* the notification will come */
             return hdrt__commit_failed(commit, call, "a host call");
         }
+        if (joined) {
+            hdrt__host_channel_join(channel);
+        }
+        queue->last_host_call = commit->position;
     }
     atomic_store(&queue->hazard, commit->position);
-    hdrt__commit_done(commit, queue->word ? 2 : 1);
+    hdrt__commit_done(commit, joined ? 1 : HDRT__HOST_CALL_COMMANDS);
     return HDRT_OK;
 }
 

@@ -49,6 +49,11 @@ typedef struct hdrt__ring_mark {
 #define HDRT__COMMAND_LIMIT 900u
 #define HDRT__COMMAND_LIMIT_FREE 980u
 #define HDRT__MARK_LIMIT 1024u
+/*
+ * What a host call counts for: behind a closed gate the driver takes only 55 host functions with waits in turn before its
+ * call blocks (tests/bench/depth.c), so at most 50 are outstanding.
+ */
+#define HDRT__HOST_CALL_COMMANDS 18u
 /* Commands after which a mark is recorded although nobody asked for one. */
 #define HDRT__MARK_INTERVAL 64u
 #define HDRT__RING_LIMIT_DEFAULT 4096u
@@ -86,6 +91,7 @@ struct hdrt_queue {
     uint32_t mark_first, mark_count, mark_capacity;
     hdrt__held_module *modules;
     hdrt__word *word; /* of the channel */
+    uint64_t last_host_call; /* position of the last one that the stream waits for, 0: none */
     bool finished;    /* the stream and the marks are gone */
 
     hdrt__deferred closing;

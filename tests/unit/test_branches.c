@@ -556,7 +556,7 @@ START_TEST(full_rings_and_failing_calls)
     CK_OK(hdrt_timer_create(dev, &timer));
     gate_hold(&g, queue);
     CK_OK(hdrt_queue_host_call(queue, count_call, NULL));
-    inject("cuLaunchHostFunc:1=999");
+    inject("cuStreamWaitValue64_v2:1=999");
     CK_STATUS(hdrt_queue_host_call(queue, count_call, NULL), HDRT_ERROR_QUEUE_FAILED);
     CK_OK(hdrt_queue_clear_error(queue)); /* the third position */
     CK_STATUS(hdrt_write(queue, memory, "abc", 3), HDRT_WOULD_BLOCK);

@@ -407,6 +407,46 @@ START_TEST(a_full_ring_blocks_until_there_is_room)
 END_TEST
 
 /* A gated stream is never filled so far that the driver's own calls block. */
+/*
+ * Behind a closed gate the driver takes few host functions in turn with other commands: the queue is full before the
+ * driver would stand still.
+ */
+START_TEST(host_calls_in_turn_with_commands_are_bounded)
+{
+    static gate g = GATE_INIT;
+    hdrt_queue *queue;
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    options.back_pressure = HDRT_BACK_PRESSURE_WOULD_BLOCK;
+    CK_OK(hdrt_queue_create(dev, &options, &queue));
+    hdrt_ptr memory;
+    CK_OK(hdrt_alloc(queue, 64, &memory));
+    gate_hold(&g, queue);
+    int count = 0;
+    hdrt_status status = HDRT_OK;
+    while (status == HDRT_OK && count < 500) {
+        CK_OK(hdrt_fill(queue, memory, "y", 1, 64));
+        status = hdrt_queue_host_call(queue, note, (void *)(intptr_t)count);
+        count += status == HDRT_OK;
+        while (status == HDRT_OK && count % 3) { /* some right behind the last: these join it */
+            status = hdrt_queue_host_call(queue, note, (void *)(intptr_t)count);
+            count += status == HDRT_OK;
+        }
+    }
+    CK_STATUS(status, HDRT_WOULD_BLOCK);
+    ck_assert_int_ge(count, 60);
+    ck_assert_int_le(count, 3 * 55);
+    ck_assert_int_eq(order_count, 0);
+    gate_open(&g);
+    CK_OK(hdrt_queue_synchronize(queue));
+    ck_assert_int_eq(order_count, count);
+    for (int i = 0; i < count; i++) {
+        ck_assert_int_eq(order_log[i], i);
+    }
+    CK_OK(hdrt_free(queue, memory));
+    hdrt_queue_destroy(queue);
+}
+END_TEST
+
 START_TEST(a_streams_depth_is_bounded)
 {
     static gate g = GATE_INIT;
@@ -794,6 +834,7 @@ int main(void)
     tcase_add_test(tcase, a_host_function_may_destroy_its_queue);
     tcase_add_test(tcase, a_full_ring_would_block);
     tcase_add_test(tcase, a_full_ring_blocks_until_there_is_room);
+    tcase_add_test(tcase, host_calls_in_turn_with_commands_are_bounded);
     tcase_add_test(tcase, a_streams_depth_is_bounded);
     tcase_add_test(tcase, launches_take_effect_in_order);
     tcase_add_test(tcase, launches_are_checked);
