@@ -183,6 +183,17 @@ void hdrt__memory_trim(hdrt__memory *memory)
     }
 }
 
+bool hdrt__memory_holds(hdrt__memory *memory, hdcu_pointer pointer)
+{
+    hdcu_pool pool = NULL;
+    if (!memory->pool) {
+        return false;
+    }
+    hdrt__call call = HDRT__CALL(memory->device->driver, cuPointerGetAttribute, &pool,
+                                 HDCU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, pointer);
+    return !call.result && pool == memory->pool;
+}
+
 /* ---- words ------------------------------------------------------------------------------------------------------ */
 
 static hdrt_status add_words(hdrt__memory *memory)

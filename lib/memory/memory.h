@@ -57,6 +57,9 @@ hdrt__call hdrt__memory_alloc(hdrt__memory *memory, hdcu_stream stream, uint64_t
 /* After HDCU_ERROR_OUT_OF_MEMORY: give the pool's unused memory back to the driver, so that another try may succeed. */
 void hdrt__memory_trim(hdrt__memory *memory);
 
+/* Whether the driver has the address in the device's pool, still or again. */
+bool hdrt__memory_holds(hdrt__memory *memory, hdcu_pointer pointer);
+
 /* ---- words ------------------------------------------------------------------------------------------------------ */
 
 /* Take a word, zero. Inside the device's scope, under no lock but device->lock. \return HDRT_OK, or the failure. */

@@ -18,10 +18,16 @@ static hdrt_status check_end(uint64_t address, uint64_t bytes, uint64_t base, ui
                       (unsigned long long)size, (unsigned long long)base);
 }
 
+/* The registry does not know it. The driver forgets freed memory of our pool only when the stream has come to the free. */
 static hdrt_status check_foreign_range(hdrt_device *device, hdrt_ptr pointer, uint64_t bytes, const char *what)
 {
     hdcu_pointer base = 0;
     size_t size = 0;
+    hdrt__memory *memory = hdrt__device_memory(device);
+    if (memory && hdrt__memory_holds(memory, pointer)) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "%s: 0x%llx is memory that hdrt_free was called for", what,
+                          (unsigned long long)pointer);
+    }
     hdrt__call call = HDRT__CALL(device->driver, cuMemGetAddressRange, &base, &size, pointer);
     if (!call.result) {
         return check_end(pointer, bytes, base, size, what);

@@ -66,6 +66,26 @@ START_TEST(allocations_are_checked)
 }
 END_TEST
 
+START_TEST(freed_memory_is_refused_at_once)
+{
+    static gate g = GATE_INIT;
+    char bytes[64];
+    hdrt_ptr memory = allocate(64), kept = allocate(64);
+    gate_hold(&g, queue); /* the free is enqueued, but not done */
+    CK_OK(hdrt_free(queue, memory));
+    CK_STATUS(hdrt_fill(queue, memory, "x", 1, 64), HDRT_ERROR_INVALID_ARGUMENT);
+    CK_MESSAGE("hdrt_free was called");
+    CK_STATUS(hdrt_copy_dtod(queue, kept, memory, 64), HDRT_ERROR_INVALID_ARGUMENT);
+    CK_STATUS(hdrt_write(queue, memory, bytes, sizeof bytes), HDRT_ERROR_INVALID_ARGUMENT);
+    gate_open(&g);
+    CK_OK(hdrt_queue_synchronize(queue));
+    CK_STATUS(hdrt_fill(queue, memory, "x", 1, 64), HDRT_ERROR_INVALID_ARGUMENT);
+    CK_OK(hdrt_fill(queue, kept, "x", 1, 64));
+    CK_OK(hdrt_queue_synchronize(queue));
+    CK_OK(hdrt_free(queue, kept));
+}
+END_TEST
+
 START_TEST(memory_of_another_device_object_is_refused)
 {
     hdrt_device *second;
@@ -559,6 +579,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, allocations_are_checked);
+    tcase_add_test(tcase, freed_memory_is_refused_at_once);
     tcase_add_test(tcase, memory_of_another_device_object_is_refused);
     tcase_add_test(tcase, freed_memory_is_not_reused_too_early);
     tcase_add_test(tcase, pinned_memory_is_checked);
