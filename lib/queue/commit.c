@@ -51,6 +51,7 @@ hdrt_status hdrt__commit_begin(hdrt__commit *commit, hdrt_queue *queue, const ch
     if (status != HDRT_OK) {
         return status;
     }
+    hdrt__queue_hold(queue); /* a host function that this call enqueues may destroy the queue before the call returns */
     commit->state = HDRT__COMMIT_INSIDE;
     status = hdrt__commit_check_capture(queue, function);
     return status == HDRT_OK ? HDRT_OK : hdrt__commit_leave(commit, status);
@@ -200,6 +201,7 @@ hdrt_status hdrt__commit_leave(hdrt__commit *commit, hdrt_status status)
     if (commit->state == HDRT__COMMIT_INSIDE) {
         hdrt__device_leave(commit->queue->device, &commit->scope);
         commit->state = HDRT__COMMIT_OUTSIDE;
+        hdrt__queue_drop(commit->queue);
     }
     return status;
 }

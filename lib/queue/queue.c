@@ -263,9 +263,11 @@ static void finish(hdrt_device *device, hdrt__deferred *item)
 
 void hdrt__queue_close(hdrt_queue *queue)
 {
-    atomic_store(&queue->closed, true);
     hdrt_device *device = queue->device;
+    pthread_mutex_lock(&queue->commit); /* a host function may close the queue while its own call is being committed */
+    atomic_store(&queue->closed, true);
     hdrt_event last = hdrt__timeline_event(queue->entry.timeline, atomic_load(&queue->committed));
+    pthread_mutex_unlock(&queue->commit);
     hdrt__uses_add(&queue->closing.uses, device->runtime, last); /* one event needs no memory */
     queue->closing.run = finish;
     hdrt__device_hold(device); /* the queue's own may go in between */

@@ -302,9 +302,14 @@ START_TEST(host_functions_may_call_the_library)
 }
 END_TEST
 
+static atomic_bool enqueued;
+
 static void wait_for_itself(void *argument)
 {
     inner *me = argument;
+    while (!atomic_load(&enqueued)) { /* until then it is not among what was enqueued before */
+        usleep(100);
+    }
     me->statuses[0] = hdrt_queue_synchronize(a);
     me->statuses[1] = hdrt_event_wait(rt, hdrt_queue_record(a), HDRT_FOREVER);
     me->statuses[2] = hdrt_event_wait(rt, hdrt_queue_record(a), 0);
@@ -319,6 +324,7 @@ START_TEST(a_host_function_that_waits_for_itself_is_told)
 {
     inner me = {{HDRT_NOT_READY}, {0, 0}, NULL};
     CK_OK(hdrt_queue_host_call(a, wait_for_itself, &me));
+    atomic_store(&enqueued, true);
     CK_OK(hdrt_queue_synchronize(a));
     CK_STATUS(me.statuses[0], HDRT_ERROR_CYCLE);
     CK_STATUS(me.statuses[1], HDRT_ERROR_CYCLE);
@@ -329,17 +335,29 @@ START_TEST(a_host_function_that_waits_for_itself_is_told)
 }
 END_TEST
 
+static atomic_int destroyed;
+
 static void destroy_queue(void *argument)
 {
     inner *me = argument;
     hdrt_queue_destroy(me->queue);
+    atomic_fetch_add(&destroyed, 1);
 }
 
 START_TEST(a_host_function_may_destroy_its_queue)
 {
-    inner me = {.queue = make_queue("destroys itself")};
-    CK_OK(hdrt_queue_host_call(me.queue, destroy_queue, &me));
-    CK_OK(hdrt_device_synchronize(dev));
+    /* Often while the call that enqueues the function is still on its way out. */
+    for (int i = 0; i < 50; i++) {
+        static inner me;
+        me.queue = make_queue("destroys itself");
+        CK_OK(hdrt_queue_host_call(me.queue, destroy_queue, &me));
+        CK_OK(hdrt_device_synchronize(dev));
+        unsigned long long left = 1000;
+        while (atomic_load(&destroyed) <= i && left--) {
+            usleep(1000);
+        }
+        ck_assert_int_eq(atomic_load(&destroyed), i + 1);
+    }
 }
 END_TEST
 
