@@ -83,8 +83,6 @@ static void name_cut(const check *self)
     STATUS(cuDeviceGetName(text, 4, 0));
     say("%zu", strnlen(text, sizeof text));
     say("%c", text[5]);
-    STATUS(cuDeviceGetName(text, 0, 0));
-    STATUS(cuDeviceGetName(text, -1, 0));
 }
 
 static void uuid(const check *self)

@@ -93,6 +93,7 @@ static void fill(const check *self)
     if (in[0] < 4)
         of.value &= (1u << 8 * in[0]) - 1;
     NEED(cuMemsetD8(p, 0xee, 64));
+    NEED(cuCtxSynchronize());
     hdcu_result status = cu.cuGraphAddMemsetNode(&node, graph, NULL, 0, &of, own_context);
     say("%u", status);
     if (status)

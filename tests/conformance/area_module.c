@@ -37,6 +37,28 @@ static void load_null(const check *self)
     STATUS(cuModuleUnload(NULL));
 }
 
+/* What is left open at loading is found when the kernel is wanted. */
+static void unresolved(const check *self)
+{
+    hdcu_module module = NULL;
+    hdcu_function function = NULL;
+    hdcu_pointer p = 0;
+    unsigned count = 77;
+    NEED(cuModuleLoadData(&module, self->text));
+    STATUS(cuModuleGetFunctionCount(&count, module));
+    say("%u", count);
+    STATUS(cuModuleGetFunction(&function, module, "k"));
+    hdcu_result status = cu.cuModuleGetGlobal(&p, NULL, module, "nowhere");
+    say("%u", status);
+    if (function) {
+        STATUS(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+        STATUS(cuCtxSynchronize());
+    }
+    if (!status)
+        say("%u", word_at(p));
+    STATUS(cuModuleUnload(module));
+}
+
 /* The error log: that there is one, that it fits its room, that it names a line. */
 static void error_log(const check *self)
 {
@@ -338,6 +360,40 @@ static void library_bad_image(const check *self)
     STATUS(cuLibraryUnload(of));
 }
 
+/* A library's code is looked at when something of it is wanted. */
+static void library_bad_parts(const check *self)
+{
+    hdcu_library of = NULL;
+    hdcu_kernel kernels[2] = {0};
+    hdcu_module module = NULL;
+    hdcu_pointer p = 0;
+    size_t size = 0;
+    unsigned count = 77;
+    NEED(cuLibraryLoadData(&of, self->text, NULL, NULL, 0, NULL, NULL, 0));
+    switch (self->number) {
+    case 0: STATUS(cuLibraryGetKernelCount(&count, of)); break;
+    case 1: STATUS(cuLibraryEnumerateKernels(kernels, 2, of)); break;
+    case 2: STATUS(cuLibraryGetModule(&module, of)); break;
+    default: STATUS(cuLibraryGetGlobal(&p, &size, of, "v")); break;
+    }
+    STATUS(cuLibraryGetKernel(&kernels[0], of, "k"));
+    STATUS(cuLibraryUnload(of));
+}
+
+static void library_log(const check *self)
+{
+    static char log[1024];
+    unsigned options[] = {HDCU_JIT_ERROR_LOG_BUFFER, HDCU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    static void *values[] = {log, (void *)sizeof log};
+    hdcu_library of = NULL;
+    hdcu_kernel kernel = NULL;
+    STATUS(cuLibraryLoadData(&of, self->text, options, values, 2, NULL, NULL, 0));
+    say("%s", log[0] ? "text" : "empty");
+    STATUS(cuLibraryGetKernel(&kernel, of, "k"));
+    say("%s", log[0] ? "text" : "empty");
+    STATUS(cuLibraryUnload(of));
+}
+
 static void library_parts(const check *self)
 {
     (void)self;
@@ -381,7 +437,11 @@ static void kernel_attributes(const check *self)
 #define LOAD(text_, image) {.name = "load " text_, .run = load, .text = image}
 #define OPTION(text_, which, value) {.name = "option " text_, .run = option, .number = which, INPUTS({value})}
 #define BAD_LIBRARY(text_, image) {.name = "library " text_, .run = library_bad_image, .text = image}
+#define BAD_PARTS(text_, which) {.name = "bad library: " text_, .run = library_bad_parts, .text = SYNTAX, .number = which}
 #define SYNTAX HEADER ".visible .entry k()\n{\n    .reg .b32 %r<2>;\n    mov.u32 %r0 1;\n    ret;\n}\n"
+#define UNRESOLVED                                                                                                     \
+    HEADER ".extern .global .u32 nowhere;\n.visible .entry k() { .reg .u32 %r0; ld.global.u32 %r0, [nowhere]; "        \
+           "st.global.u32 [nowhere], %r0; ret; }\n"
 
 static const check checks[] = {
     LOAD("header alone", HEADER),
@@ -408,9 +468,8 @@ static const check checks[] = {
     LOAD("unclosed body", HEADER ".visible .entry k() { ret;\n"),
     LOAD("kernel twice", HEADER ".visible .entry k() { ret; }\n.visible .entry k() { ret; }\n"),
     LOAD("unresolved function", HEADER ".extern .func nowhere();\n.visible .entry k() { call nowhere, (); ret; }\n"),
-    LOAD("unresolved variable",
-        HEADER ".extern .global .u32 nowhere;\n.visible .entry k() { .reg .u32 %r0; ld.global.u32 %r0, [nowhere]; "
-        "st.global.u32 [nowhere], %r0; ret; }\n"),
+    LOAD("unresolved variable", UNRESOLVED),
+    {.name = "unresolved variable", .run = unresolved, .text = UNRESOLVED, .alone = true},
     LOAD("too much shared memory",
         HEADER ".visible .entry k() { .shared .b8 all[65536]; .reg .b32 %r<2>; mov.u32 %r0, 1; "
         "st.shared.u32 [all], %r0; ret; }\n"),
@@ -457,6 +516,11 @@ static const check checks[] = {
     BAD_LIBRARY("of words", "hello, world"),
     BAD_LIBRARY("with a syntax error", SYNTAX),
     BAD_LIBRARY("of version 99.0", ".version 99.0\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\n"),
+    BAD_PARTS("count", 0),
+    BAD_PARTS("kernels", 1),
+    BAD_PARTS("module", 2),
+    BAD_PARTS("variable", 3),
+    {.name = "bad library: log", .run = library_log, .text = SYNTAX},
     {.name = "library's parts", .run = library_parts},
     {.name = "kernel attributes", .run = kernel_attributes},
 };

@@ -7,6 +7,7 @@ static void write_32(const check *self)
 {
     hdcu_stream stream = new_stream(0);
     hdcu_pointer p = new_bytes(8);
+    set_word(p, 0);
     set_word(p + 4, 1);
     STATUS(cuStreamWriteValue32(stream, p, 0x12345678, (unsigned)self->number));
     STATUS(cuStreamSynchronize(stream));
