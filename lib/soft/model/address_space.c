@@ -13,6 +13,8 @@
 /* Freed blocks below it keep their pages: the system call costs more than they are worth. */
 #define DISCARD_FROM ((uint64_t)64 << 10)
 #define PAGE ((uint64_t)4096)
+/* The backing is opened in such steps: leak checkers read all that can be read. */
+#define OPEN_STEP ((uint64_t)64 << 20)
 
 static void *map_reserved(uint64_t bytes, int protection)
 {
@@ -26,7 +28,7 @@ int hdsoft__space_create(hdsoft__space *space, uint64_t wished, uint64_t least)
     space->pattern_file = -1;
     for (uint64_t bytes = wished; bytes >= least; bytes /= 2) {
         void *window = map_reserved(bytes, PROT_NONE);
-        void *backing = window ? map_reserved(bytes, PROT_READ | PROT_WRITE) : NULL;
+        void *backing = window ? map_reserved(bytes, PROT_NONE) : NULL;
         if (backing) {
             /* A forked child may not use the driver, so it need not copy the page tables; dumps stay small. */
             madvise(backing, bytes, MADV_DONTFORK);
@@ -35,6 +37,7 @@ int hdsoft__space_create(hdsoft__space *space, uint64_t wished, uint64_t least)
             space->bytes = bytes;
             space->backing = backing;
             space->top = space->base + ((uint64_t)2 << 20);
+            space->opened = space->base;
             return 0;
         }
         if (window)
@@ -78,6 +81,20 @@ static void remove_extent(hdsoft__space *space, size_t index)
     memmove(space->free + index, space->free + index + 1, (space->free_count - index) * sizeof *space->free);
 }
 
+/* Make the backing usable up to an address. */
+static bool open_backing(hdsoft__space *space, uint64_t end)
+{
+    if (end <= space->opened)
+        return true;
+    uint64_t wanted = (end - space->base + OPEN_STEP - 1) / OPEN_STEP * OPEN_STEP;
+    wanted = wanted < space->bytes ? wanted : space->bytes;
+    if (mprotect(space->backing + (space->opened - space->base), space->base + wanted - space->opened,
+                 PROT_READ | PROT_WRITE))
+        return false;
+    space->opened = space->base + wanted;
+    return true;
+}
+
 uint64_t hdsoft__space_take(hdsoft__space *space, uint64_t bytes, uint64_t align)
 {
     for (size_t i = 0; i < space->free_count; i++) {
@@ -102,7 +119,7 @@ uint64_t hdsoft__space_take(hdsoft__space *space, uint64_t bytes, uint64_t align
     }
     uint64_t start = (space->top + align - 1) & ~(align - 1);
     uint64_t end = space->base + space->bytes;
-    if (start > end || end - start < bytes)
+    if (start > end || end - start < bytes || !open_backing(space, start + bytes))
         return 0;
     uint64_t lead = start - space->top, lead_base = space->top;
     space->top = start + bytes;

@@ -19,6 +19,7 @@ typedef struct hdsoft__space {
     uint64_t base, bytes;      /* the window */
     unsigned char *backing;    /* the byte behind address `base` */
     uint64_t top;              /* addresses at and above it were never given out */
+    uint64_t opened;           /* up to there the backing can be read and written */
     hdsoft__extent *free;      /* below top and free again; sorted, no two touch */
     size_t free_count, free_capacity;
     int pattern_file;          /* one stretch of fresh memory to map many times; -1: none */
