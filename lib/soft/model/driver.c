@@ -48,19 +48,47 @@ int hdsoft__start_thread(void *(*main)(void *), void *argument)
 
 /* ---- threads ---- */
 
+static struct {
+    pthread_mutex_t lock; /* a leaf */
+    hdsoft__thread *first;
+} threads = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void list_thread(hdsoft__thread *thread)
+{
+    pthread_mutex_lock(&threads.lock);
+    thread->next = threads.first;
+    if (thread->next)
+        thread->next->previous = thread;
+    threads.first = thread;
+    pthread_mutex_unlock(&threads.lock);
+}
+
+static void unlist_thread(hdsoft__thread *thread)
+{
+    pthread_mutex_lock(&threads.lock);
+    if (thread->next)
+        thread->next->previous = thread->previous;
+    if (thread->previous)
+        thread->previous->next = thread->next;
+    else
+        threads.first = thread->next;
+    pthread_mutex_unlock(&threads.lock);
+}
+
 static void thread_ended(void *state)
 {
     hdsoft__thread *thread = state;
-    if (!atomic_load(&hdsoft__the.forked)) {
-        hdsoft__lock();
-        for (size_t i = 0; i < thread->stream_count; i++) {
-            if (!thread->streams[i].stream->destroyed)
-                hdsoft__stream_destroy(thread->streams[i].stream);
-            else
-                hdsoft__stream_release(thread->streams[i].stream); /* its context went first */
-        }
-        hdsoft__unlock();
+    if (atomic_load(&hdsoft__the.forked))
+        return; /* the locks may be held by threads that are not here */
+    hdsoft__lock();
+    for (size_t i = 0; i < thread->stream_count; i++) {
+        if (!thread->streams[i].stream->destroyed)
+            hdsoft__stream_destroy(thread->streams[i].stream);
+        else
+            hdsoft__stream_release(thread->streams[i].stream); /* its context went first */
     }
+    hdsoft__unlock();
+    unlist_thread(thread);
     free(thread->streams);
     free(thread->stack);
     free(thread);
@@ -80,6 +108,7 @@ hdsoft__thread *hdsoft__thread_state(void)
         return NULL;
     }
     thread->id = atomic_fetch_add(&next_id, 1) + 1;
+    list_thread(thread);
     this_thread = thread;
     return thread;
 }

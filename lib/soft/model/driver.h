@@ -210,6 +210,7 @@ struct hdsoft__device {
 };
 
 typedef struct hdsoft__thread {
+    struct hdsoft__thread *next, *previous;          /* all of them: in a forked child nothing else leads to them */
     hdsoft__context **stack;
     size_t depth, capacity;
     unsigned capture_mode;
