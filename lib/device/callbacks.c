@@ -86,7 +86,7 @@ void hdrt__callbacks_destroy(hdrt__callbacks *callbacks)
     callbacks_drop(callbacks);
 }
 
-/* ---- threads ---------------------------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 /* Under the lock: free a channel that neither its queue nor a thread nor a notification has. */
 static bool channel_gone(hdrt__host_channel *channel)
@@ -228,7 +228,7 @@ void hdrt__callback_wait_end(void)
     }
 }
 
-/* ---- channels --------------------------------------------------------------------------------------------------- */
+/* ---- channels ---------------------------------------------------------------------------------------------------- */
 
 hdrt_status hdrt__host_channel_create(hdrt__callbacks *callbacks, _Atomic uint64_t *word,
                                       hdrt__host_channel **out_channel)

@@ -32,7 +32,8 @@ static const wanted_attribute wanted_attributes[] = {
 };
 
 /* An attribute that this driver does not know counts as absent; any other failure is one. */
-static hdrt_status read_attribute(const hdrt__driver_table *table, hdcu_device ordinal, unsigned attribute, int *out_value)
+static hdrt_status read_attribute(const hdrt__driver_table *table, hdcu_device ordinal, unsigned attribute,
+                                  int *out_value)
 {
     *out_value = 0;
     hdrt__call call = HDRT__CALL(table, cuDeviceGetAttribute, out_value, attribute, ordinal);

@@ -9,6 +9,7 @@
 
 /* Inside a scope. \return HDRT_OK, or the status of the driver call that failed. */
 hdrt_status hdrt__describe_device(const hdrt__driver_table *table, uint32_t index, hdrt_device_info *out_info);
-hdrt_status hdrt__describe_limits(const hdrt__driver_table *table, hdcu_device ordinal, hdrt__device_limits *out_limits);
+hdrt_status hdrt__describe_limits(const hdrt__driver_table *table, hdcu_device ordinal,
+                                  hdrt__device_limits *out_limits);
 
 #endif

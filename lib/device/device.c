@@ -14,7 +14,7 @@
 
 #include <hdrt/interop.h>
 
-/* ---- the context ------------------------------------------------------------------------------------------------ */
+/* ---- the context ------------------------------------------------------------------------------------------------- */
 
 /* Inside a scope without a context: get the context that the options ask for. */
 static hdrt_status get_context(hdrt_device *device, const hdrt_device_options *options)
@@ -88,7 +88,7 @@ static hdrt_status set_limits(hdrt_device *device, const hdrt_device_options *op
     return status;
 }
 
-/* ---- opening and closing ---------------------------------------------------------------------------------------- */
+/* ---- opening and closing ----------------------------------------------------------------------------------------- */
 
 static void device_free(hdrt_device *device)
 {
@@ -186,7 +186,8 @@ static hdrt_status check_open(hdrt_runtime *runtime, uint32_t index, const hdrt_
                           index, runtime->device_count);
     }
     if ((unsigned)options->context_kind > HDRT_CONTEXT_ADOPTED) {
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_device_open: context_kind is %d, none of hdrt_context_kind",
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                          "hdrt_device_open: context_kind is %d, none of hdrt_context_kind",
                           (int)options->context_kind);
     }
     if ((options->context != NULL) != (options->context_kind == HDRT_CONTEXT_ADOPTED)) {
@@ -256,7 +257,7 @@ void hdrt_device_close(hdrt_device *device)
     }
 }
 
-/* ---- entering --------------------------------------------------------------------------------------------------- */
+/* ---- entering ---------------------------------------------------------------------------------------------------- */
 
 hdrt_status hdrt__device_begin(hdrt_device *device, const char *function)
 {
@@ -304,7 +305,7 @@ hdrt_status hdrt__device_check(hdrt_device *device, hdrt__call call, const char 
     return status;
 }
 
-/* ---- marks ------------------------------------------------------------------------------------------------------ */
+/* ---- marks ------------------------------------------------------------------------------------------------------- */
 
 hdrt__call hdrt__device_mark_take(hdrt_device *device, hdrt__mark **out_mark)
 {
@@ -347,7 +348,7 @@ void hdrt__mark_drop(hdrt_device *device, hdrt__mark *mark)
     }
 }
 
-/* ---- asking ----------------------------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 hdrt_status hdrt_device_get_info(hdrt_device *device, hdrt_device_info *out_info)
 {

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "device/runtime.h"
 
-/* ---- events ----------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 /* Keep the message that belongs to an answer; messages of driver calls are there already. */
 static hdrt_status answer(hdrt_event event, hdrt_status status, hdrt__failure *failure)
@@ -67,7 +67,7 @@ hdrt_status hdrt_event_notify_fd(hdrt_runtime *runtime, hdrt_event event, int *o
                                           "hdrt_event_notify_fd: not in this version; use hdrt_event_wait on a thread");
 }
 
-/* ---- host timelines --------------------------------------------------------------------------------------------- */
+/* ---- host timelines ---------------------------------------------------------------------------------------------- */
 
 struct hdrt_timeline {
     hdrt_runtime *runtime; /* held */
@@ -160,8 +160,8 @@ hdrt_status hdrt_timeline_fail(hdrt_timeline *timeline, hdrt_status cause, const
         return status;
     }
     if (cause >= 0) {
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_timeline_fail: status %d is no failure: it must be negative",
-                          (int)cause);
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                          "hdrt_timeline_fail: status %d is no failure: it must be negative", (int)cause);
     }
     /* A host timeline fails as itself: only a device's loss may tell its waiters that a device is lost. */
     hdrt_status kept = cause == HDRT_ERROR_DEVICE_LOST ? HDRT_ERROR_EVENT_FAILED : cause;

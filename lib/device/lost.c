@@ -12,10 +12,11 @@
 #include "driver/error.h"
 #include "driver/loader.h"
 
-static const char words_without_memory[] = "the device had a fault, and its message found no memory; this process can no "
-                                           "longer use the device: start a new one";
+static const char words_without_memory[] =
+    "the device had a fault, and its message found no memory; this process can no longer use the device: "
+    "start a new one";
 
-/* ---- the message ------------------------------------------------------------------------------------------------ */
+/* ---- the message ------------------------------------------------------------------------------------------------- */
 
 /* Under queues_lock: the launches of a queue that are not known complete. */
 static void name_launches(hdrt__buffer *text, hdrt__device_queue *queue, uint32_t *count)
@@ -80,7 +81,7 @@ static hdrt__failure *describe_fault(hdrt_device *device, hdrt__call call, const
     return failure ? failure : hdrt__failure_create(HDRT_ERROR_DEVICE_LOST, words_without_memory);
 }
 
-/* ---- losing ----------------------------------------------------------------------------------------------------- */
+/* ---- losing ------------------------------------------------------------------------------------------------------ */
 
 /* Under queues_lock, once: no driver call begins after this. */
 static void become_lost(hdrt_device *device, hdrt__failure *failure)
@@ -130,7 +131,7 @@ hdrt_status hdrt__device_lost_status(const hdrt_device *device)
     return hdrt__fail_with(HDRT_ERROR_DEVICE_LOST, device->lost ? device->lost->text : words_without_memory);
 }
 
-/* ---- queues ----------------------------------------------------------------------------------------------------- */
+/* ---- queues ------------------------------------------------------------------------------------------------------ */
 
 void hdrt__device_queue_enter(hdrt_device *device, hdrt__device_queue *queue)
 {

@@ -15,7 +15,7 @@
 
 #include <hdrt/interop.h>
 
-/* ---- attachments ------------------------------------------------------------------------------------------------ */
+/* ---- attachments ------------------------------------------------------------------------------------------------- */
 
 void *hdrt__attachment_get(hdrt__attachment *attachment, pthread_mutex_t *lock, void *(*create)(void *argument),
                            void *argument, void (*destroy)(void *state))
@@ -42,7 +42,7 @@ void hdrt__attachment_end(hdrt__attachment *attachment)
     }
 }
 
-/* ---- making and ending ------------------------------------------------------------------------------------------ */
+/* ---- making and ending ------------------------------------------------------------------------------------------- */
 
 static void runtime_free(hdrt_runtime *runtime)
 {
@@ -200,7 +200,7 @@ void hdrt_runtime_destroy(hdrt_runtime *runtime)
     }
 }
 
-/* ---- the beginning of public functions -------------------------------------------------------------------------- */
+/* ---- the beginning of public functions --------------------------------------------------------------------------- */
 
 bool hdrt__runtime_forked(const hdrt_runtime *runtime)
 {
@@ -221,7 +221,7 @@ hdrt_status hdrt__runtime_begin(const hdrt_runtime *runtime, const char *functio
     return HDRT_OK;
 }
 
-/* ---- asking ----------------------------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 hdrt_status hdrt_runtime_device_info(hdrt_runtime *runtime, uint32_t index, hdrt_device_info *out_info)
 {

@@ -9,7 +9,7 @@
 #include "device/callbacks.h"
 #include "device/runtime.h"
 
-/* ---- the table ------------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static void list_init(hdrt__timeline_list *list)
 {
@@ -104,7 +104,8 @@ void hdrt__timeline_table_destroy(hdrt__timeline_table *table)
 static hdrt_status add_chunk(hdrt_runtime *runtime, hdrt__timeline_table *table)
 {
     if (table->chunk_count == HDRT__TIMELINE_CHUNKS) {
-        return hdrt__fail(HDRT_ERROR_OUT_OF_MEMORY, "a runtime has at most %u queues and timelines at once; destroy some",
+        return hdrt__fail(HDRT_ERROR_OUT_OF_MEMORY,
+                          "a runtime has at most %u queues and timelines at once; destroy some",
                           HDRT__TIMELINE_CHUNK * HDRT__TIMELINE_CHUNKS);
     }
     hdrt__timeline *chunk = calloc(HDRT__TIMELINE_CHUNK, sizeof *chunk);
@@ -192,7 +193,7 @@ void hdrt__timeline_retire(hdrt__timeline *slot, hdrt__failure *failure)
     pthread_mutex_unlock(&table->lock);
 }
 
-/* ---- what owners tell ------------------------------------------------------------------------------------------- */
+/* ---- what owners tell -------------------------------------------------------------------------------------------- */
 
 hdrt_event hdrt__timeline_event(const hdrt__timeline *slot, uint64_t value)
 {
@@ -309,7 +310,7 @@ void hdrt__timeline_reopen(hdrt__timeline *slot, uint64_t last)
     pthread_mutex_unlock(&slot->lock);
 }
 
-/* ---- who asks --------------------------------------------------------------------------------------------------- */
+/* ---- who asks ---------------------------------------------------------------------------------------------------- */
 
 static hdrt__timeline *find_slot(hdrt_runtime *runtime, hdrt_event event)
 {

@@ -106,9 +106,9 @@ typedef struct hdrt__timeline_table {
 hdrt_status hdrt__timeline_table_create(hdrt_runtime *runtime, hdrt__timeline_table **out_table);
 void hdrt__timeline_table_destroy(hdrt__timeline_table *table); /* NULL accepted; no timeline is live, nobody waits */
 
-/* ---- for owners ------------------------------------------------------------------------------------------------ */
+/* ---- for owners -------------------------------------------------------------------------------------------------- */
 
-/* Take a slot; source may be NULL. The caller's until hdrt__timeline_retire. \return HDRT_OK, HDRT_ERROR_OUT_OF_MEMORY. */
+/* Take a slot; source may be NULL. The caller's until hdrt__timeline_retire. HDRT_OK, HDRT_ERROR_OUT_OF_MEMORY. */
 hdrt_status hdrt__timeline_acquire(hdrt_runtime *runtime, const hdrt__timeline_source *source, void *owner,
                                    hdrt__timeline **out_timeline);
 /*
@@ -131,7 +131,7 @@ uint64_t hdrt__timeline_fail_rest(hdrt__timeline *timeline, hdrt__failure *failu
 /* What was failed up to `last` stays failed, values above it count anew. */
 void hdrt__timeline_reopen(hdrt__timeline *timeline, uint64_t last);
 
-/* ---- for who asks ----------------------------------------------------------------------------------------------- */
+/* ---- for who asks ------------------------------------------------------------------------------------------------ */
 
 /*
  * What is known of an event; with `progress`, after asking its source. Keeps no message for the thread.

@@ -32,7 +32,7 @@ struct hdrt__memory {
     snapshot_list free_snapshots[2], busy_snapshots[2]; /* small, large */
 };
 
-/* ---- making and ending ------------------------------------------------------------------------------------------ */
+/* ---- making and ending ------------------------------------------------------------------------------------------- */
 
 /* A pool of our own, so that its attributes are nobody else's business. Inside the device's scope. */
 static hdrt_status make_pool(hdrt__memory *memory)
@@ -53,8 +53,9 @@ static hdrt_status make_pool(hdrt__memory *memory)
         memory->pool = NULL;
         return status;
     }
-    /* By default every synchronisation gives memory back, and the driver adds dependencies between streams to reuse it. */
-    call = HDRT__CALL(device->driver, cuMemPoolSetAttribute, memory->pool, HDCU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep_all);
+    /* By default each synchronisation gives memory back, and the driver makes streams depend on others to reuse it. */
+    call = HDRT__CALL(device->driver, cuMemPoolSetAttribute, memory->pool, HDCU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                      &keep_all);
     if (!call.result) {
         call = HDRT__CALL(device->driver, cuMemPoolSetAttribute, memory->pool,
                           HDCU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &no);
@@ -162,7 +163,7 @@ hdrt__memory *hdrt__device_memory(hdrt_device *device)
     return hdrt__attachment_get(&device->memory, &device->lock, memory_create, device, memory_destroy);
 }
 
-/* ---- device memory ---------------------------------------------------------------------------------------------- */
+/* ---- device memory ----------------------------------------------------------------------------------------------- */
 
 bool hdrt__memory_pooled(const hdrt__memory *memory)
 {
@@ -194,7 +195,7 @@ bool hdrt__memory_holds(hdrt__memory *memory, hdcu_pointer pointer)
     return !call.result && pool == memory->pool;
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------------ */
+/* ---- words ------------------------------------------------------------------------------------------------------- */
 
 static hdrt_status add_words(hdrt__memory *memory)
 {
@@ -265,7 +266,7 @@ void hdrt__word_give(hdrt__memory *memory, hdrt__word *word)
     pthread_mutex_unlock(&memory->lock);
 }
 
-/* ---- snapshots -------------------------------------------------------------------------------------------------- */
+/* ---- snapshots --------------------------------------------------------------------------------------------------- */
 
 static void list_append(snapshot_list *list, hdrt__snapshot *snapshot)
 {

@@ -4,8 +4,8 @@
  * the device's first queue, ended with the device. The queue's operations use it; the public functions for pinned
  * memory are here too.
  *
- * Locks: `scan` is held while timelines are asked and the snapshots' memory is got, once (so it is taken before a commit
- * lock, never under one); `lock` guards the lists and is a leaf, with no driver call under it.
+ * Locks: `scan` is held while timelines are asked and the snapshots' memory is got, once (so it is taken before a
+ * commit lock, never under one); `lock` guards the lists and is a leaf, with no driver call under it.
  */
 #ifndef HDRT_MEMORY_MEMORY_H
 #define HDRT_MEMORY_MEMORY_H
@@ -48,7 +48,7 @@ typedef struct hdrt__memory hdrt__memory;
 /* The device's memory, made on first use. Inside the device's scope, under no lock. NULL with a message on failure. */
 hdrt__memory *hdrt__device_memory(hdrt_device *device);
 
-/* ---- device memory: inside the device's scope ------------------------------------------------------------------- */
+/* ---- device memory: inside the device's scope -------------------------------------------------------------------- */
 
 /* Whether allocations are ordered by streams; without, they are at once and freeing them must wait for the work. */
 bool hdrt__memory_pooled(const hdrt__memory *memory);
@@ -60,13 +60,13 @@ void hdrt__memory_trim(hdrt__memory *memory);
 /* Whether the driver has the address in the device's pool, still or again. */
 bool hdrt__memory_holds(hdrt__memory *memory, hdcu_pointer pointer);
 
-/* ---- words ------------------------------------------------------------------------------------------------------ */
+/* ---- words ------------------------------------------------------------------------------------------------------- */
 
 /* Take a word, zero. Inside the device's scope, under no lock but device->lock. \return HDRT_OK, or the failure. */
 hdrt_status hdrt__word_take(hdrt__memory *memory, hdrt__word **out_word);
 void hdrt__word_give(hdrt__memory *memory, hdrt__word *word);
 
-/* ---- snapshots -------------------------------------------------------------------------------------------------- */
+/* ---- snapshots --------------------------------------------------------------------------------------------------- */
 
 /*
  * Take a slot of at least `bytes` (at most HDRT_WRITE_LIMIT). Inside the device's scope, under no lock.
@@ -78,7 +78,7 @@ void hdrt__snapshot_until(hdrt__memory *memory, hdrt__snapshot *snapshot, hdrt_e
 /* The slot was not needed after all. */
 void hdrt__snapshot_give(hdrt__memory *memory, hdrt__snapshot *snapshot);
 
-/* ---- checks of ranges ------------------------------------------------------------------------------------------- */
+/* ---- checks of ranges -------------------------------------------------------------------------------------------- */
 
 /*
  * Check that `bytes` (1 or more) at `pointer` lie in one allocation that the library or the driver knows. Inside the

@@ -97,8 +97,9 @@ static hdrt_status take_out(hdrt_device *device, hdrt__range_kind kind, void *me
 {
     hdrt__range *range = hdrt__registry_take(device, kind, (uint64_t)(uintptr_t)memory);
     if (!range) {
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "%s: %p is not what %s gave on device %u, or is no more", function,
-                          memory, kind == HDRT__RANGE_PINNED ? "hdrt_host_alloc" : "hdrt_host_register", device->index);
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "%s: %p is not what %s gave on device %u, or is no more",
+                          function, memory, kind == HDRT__RANGE_PINNED ? "hdrt_host_alloc" : "hdrt_host_register",
+                          device->index);
     }
     hdrt_status status = hdrt__device_launches(device, &range->uses);
     if (status != HDRT_OK) {

@@ -17,5 +17,6 @@ hdrt_status hdrt_device_pool_trim(hdrt_device *device, uint64_t keep_bytes)
 {
     hdrt_status status = hdrt__device_begin(device, "hdrt_device_pool_trim");
     (void)keep_bytes;
-    return status != HDRT_OK ? status : hdrt__fail(HDRT_ERROR_UNSUPPORTED, "hdrt_device_pool_trim: not in this version");
+    return status != HDRT_OK ? status
+                             : hdrt__fail(HDRT_ERROR_UNSUPPORTED, "hdrt_device_pool_trim: not in this version");
 }

@@ -38,7 +38,7 @@ static registry *registry_of(hdrt_runtime *runtime)
     return hdrt__attachment_get(&runtime->memory, &runtime->lock, registry_create, NULL, registry_destroy);
 }
 
-/* ---- the tree --------------------------------------------------------------------------------------------------- */
+/* ---- the tree ---------------------------------------------------------------------------------------------------- */
 
 /* The range with the highest beginning not above `address`. */
 static hdrt__range *tree_at(hdrt__range *root, uint64_t address)
@@ -108,7 +108,7 @@ static void tree_remove(hdrt__range **root, hdrt__range *range)
     *root = tree_join(range->lower, range->higher);
 }
 
-/* ---- entering and taking out ------------------------------------------------------------------------------------ */
+/* ---- entering and taking out ------------------------------------------------------------------------------------- */
 
 static uint32_t next_random(registry *of)
 {
@@ -226,7 +226,7 @@ hdrt__range *hdrt__registry_take_any(hdrt_device *device)
     return range;
 }
 
-/* ---- asking ----------------------------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 /* Under the lock. */
 static hdrt__range *holding(registry *of, bool host, uint64_t address)

@@ -36,7 +36,7 @@ typedef struct hdrt__range {
     uint32_t priority;
 } hdrt__range;
 
-/* Enter a range. \return HDRT_OK, HDRT_ERROR_OUT_OF_MEMORY, HDRT_ERROR_INVALID_ARGUMENT (overlaps one that is there). */
+/* Enter a range. HDRT_OK, HDRT_ERROR_OUT_OF_MEMORY, HDRT_ERROR_INVALID_ARGUMENT (overlaps one that is there). */
 hdrt_status hdrt__registry_add(hdrt_device *device, hdrt__range_kind kind, uint64_t address, uint64_t bytes);
 
 /*

@@ -8,7 +8,7 @@
 #include "queue/commit.h"
 #include "queue/mark.h"
 
-/* ---- allocating ------------------------------------------------------------------------------------------------- */
+/* ---- allocating -------------------------------------------------------------------------------------------------- */
 
 /* LOCKED or INSIDE: the driver has no memory. That is the caller's to know and fails no queue. */
 static hdrt_status out_of_memory(hdrt_queue *queue, uint64_t bytes)
@@ -81,7 +81,7 @@ hdrt_status hdrt_alloc(hdrt_queue *queue, uint64_t bytes, hdrt_ptr *out_ptr)
     return hdrt__commit_leave(&commit, status);
 }
 
-/* ---- freeing ---------------------------------------------------------------------------------------------------- */
+/* ---- freeing ----------------------------------------------------------------------------------------------------- */
 
 /* Deferred until the queue has come past the free, for devices without pools and streams that are full. */
 static void free_later(hdrt_device *device, hdrt__deferred *item)
@@ -154,7 +154,8 @@ hdrt_status hdrt_free(hdrt_queue *queue, hdrt_ptr ptr)
     hdrt__range *range = hdrt__registry_take(device, HDRT__RANGE_ALLOCATED, ptr);
     if (!range) {
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
-                          "hdrt_free: 0x%llx is no address that hdrt_alloc returned on device %u, or it was freed before",
+                          "hdrt_free: 0x%llx is no address that hdrt_alloc returned on device %u, or it was freed "
+                          "before",
                           (unsigned long long)ptr, device->index);
     }
     if (hdrt__device_is_lost(device)) {

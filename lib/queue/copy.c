@@ -7,7 +7,7 @@
 #include "queue/commit.h"
 #include "queue/mark.h"
 
-/* ---- host memory ------------------------------------------------------------------------------------------------ */
+/* ---- host memory ------------------------------------------------------------------------------------------------- */
 
 /*
  * Take the lock for an operation on host memory. Pinned memory is used until the operation is over; for pageable
@@ -23,7 +23,7 @@ static hdrt_status lock_for_host(hdrt__commit *commit, const void *memory, bool 
     return status;
 }
 
-/* ---- snapshots -------------------------------------------------------------------------------------------------- */
+/* ---- snapshots --------------------------------------------------------------------------------------------------- */
 
 /* INSIDE, checked: copy the bytes now and enqueue their copy to the device. */
 static hdrt_status write_snapshot(hdrt__commit *commit, hdrt_ptr dst, const void *src, uint64_t bytes)
@@ -65,7 +65,8 @@ hdrt_status hdrt_write(hdrt_queue *queue, hdrt_ptr dst, const void *src, uint64_
         return hdrt__commit_nothing(&commit);
     }
     if (bytes > HDRT_WRITE_LIMIT) {
-        status = hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_write: %llu bytes, at most %u are written: use hdrt_copy_htod",
+        status = hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                            "hdrt_write: %llu bytes, at most %u are written: use hdrt_copy_htod",
                             (unsigned long long)bytes, HDRT_WRITE_LIMIT);
     } else if (!src) {
         status = hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_write: the source is NULL");
@@ -78,7 +79,7 @@ hdrt_status hdrt_write(hdrt_queue *queue, hdrt_ptr dst, const void *src, uint64_
     return hdrt__commit_leave(&commit, status);
 }
 
-/* ---- copies ----------------------------------------------------------------------------------------------------- */
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
 
 /* Whether nothing that may still write host memory, or wait for who does, is before an operation of the queue. */
 static bool host_is_settled(hdrt_queue *queue)

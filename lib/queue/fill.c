@@ -88,12 +88,14 @@ static hdrt_status fill(hdrt__commit *commit, hdrt_ptr dst, const unsigned char 
     return HDRT_OK;
 }
 
-static hdrt_status check_fill(hdrt_queue *queue, hdrt_ptr dst, const void *pattern, uint32_t pattern_bytes, uint64_t count)
+static hdrt_status check_fill(hdrt_queue *queue, hdrt_ptr dst, const void *pattern, uint32_t pattern_bytes,
+                              uint64_t count)
 {
     hdcu_context context;
     size_t bytes;
     if (pattern_bytes != 1 && pattern_bytes != 2 && pattern_bytes != 4 && pattern_bytes != 8 && pattern_bytes != 16) {
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_fill: a pattern of %u bytes: 1, 2, 4, 8 or 16 are expected",
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                          "hdrt_fill: a pattern of %u bytes: 1, 2, 4, 8 or 16 are expected",
                           pattern_bytes);
     }
     if (!count) {
@@ -103,11 +105,13 @@ static hdrt_status check_fill(hdrt_queue *queue, hdrt_ptr dst, const void *patte
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_fill: the pattern is NULL");
     }
     if (dst % pattern_bytes) {
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_fill: 0x%llx is not aligned to the pattern's %u bytes", dst,
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                          "hdrt_fill: 0x%llx is not aligned to the pattern's %u bytes", dst,
                           pattern_bytes);
     }
     if (!hdrt__size_multiply(count, pattern_bytes, &bytes)) {
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_fill: %llu times %u bytes are more than an address can count",
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                          "hdrt_fill: %llu times %u bytes are more than an address can count",
                           (unsigned long long)count, pattern_bytes);
     }
     return hdrt__check_device_range(queue->device, dst, bytes, "hdrt_fill: the destination", &context);

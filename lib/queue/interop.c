@@ -39,14 +39,15 @@ static hdrt_status check_stream(hdrt_device *device, hdcu_stream stream)
         return status;
     }
     if (capturing != HDCU_STREAM_CAPTURE_STATUS_NONE) {
-        return hdrt__fail(HDRT_ERROR_CAPTURING, "hdrt_queue_adopt: the stream is being captured: end the capture first");
+        return hdrt__fail(HDRT_ERROR_CAPTURING,
+                          "hdrt_queue_adopt: the stream is being captured: end the capture first");
     }
     call = HDRT__CALL(device->driver, cuStreamGetCtx, stream, &context);
     status = hdrt__device_check(device, call, "hdrt_queue_adopt: the stream's context");
     if (status == HDRT_OK && context != device->context) {
         status = hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
-                            "hdrt_queue_adopt: the stream is of another context than the device's: open the device with "
-                            "HDRT_CONTEXT_ADOPTED and that context");
+                            "hdrt_queue_adopt: the stream is of another context than the device's: open the device "
+                            "with HDRT_CONTEXT_ADOPTED and that context");
     }
     return status;
 }

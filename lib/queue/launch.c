@@ -7,12 +7,13 @@
 #include "jit/kernel.h"
 #include "queue/commit.h"
 
-/* ---- what arguments, attributes and limits can tell ------------------------------------------------------------- */
+/* ---- what arguments, attributes and limits can tell -------------------------------------------------------------- */
 
 static hdrt_status check_options(const hdrt_launch_options *options)
 {
     if (options->programmatic) {
-        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "hdrt_launch_options: programmatic dependent launch is not in this version");
+        return hdrt__fail(HDRT_ERROR_UNSUPPORTED,
+                          "hdrt_launch_options: programmatic dependent launch is not in this version");
     }
     if (options->cluster[0] || options->cluster[1] || options->cluster[2]) {
         return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "hdrt_launch_options: thread block clusters are not in this version");
@@ -28,7 +29,8 @@ static hdrt_status check_grid(const hdrt_device *device, const hdrt_kernel *kern
     const hdrt_device_info *info = &device->info;
     for (int i = 0; i < 3; i++) {
         if (!grid->block[i]) {
-            return hdrt__fail(HDRT_ERROR_LAUNCH, "kernel '%s': a block of (%u,%u,%u) threads has a zero: 1 or more each",
+            return hdrt__fail(HDRT_ERROR_LAUNCH,
+                              "kernel '%s': a block of (%u,%u,%u) threads has a zero: 1 or more each",
                               kernel->name, grid->block[0], grid->block[1], grid->block[2]);
         }
     }
@@ -63,8 +65,8 @@ static hdrt_status check_cooperative(hdrt_device *device, const hdrt_kernel *ker
     uint64_t plane = (uint64_t)grid->grid[0] * grid->grid[1];
     if (plane > most || plane * grid->grid[2] > most) {
         return hdrt__fail(HDRT_ERROR_LAUNCH,
-                          "kernel '%s': a cooperative grid of (%u,%u,%u) blocks of %llu threads is too large: %llu such "
-                          "blocks are resident at once on device %u",
+                          "kernel '%s': a cooperative grid of (%u,%u,%u) blocks of %llu threads is too large: %llu "
+                          "such blocks are resident at once on device %u",
                           kernel->name, grid->grid[0], grid->grid[1], grid->grid[2], (unsigned long long)threads,
                           (unsigned long long)most, device->index);
     }
@@ -84,7 +86,8 @@ static hdrt_status check_launch(hdrt_queue *queue, hdrt_kernel *kernel, const hd
     }
     if (kernel->device != queue->device && kernel->device->context != queue->device->context) {
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
-                          "hdrt_launch: kernel '%s' is of device %u, queue '%s' of device %u: load the module there too",
+                          "hdrt_launch: kernel '%s' is of device %u, queue '%s' of device %u: load the module there "
+                          "too",
                           kernel->name, kernel->device->index, queue->entry.name, queue->device->index);
     }
     hdrt_status status = check_options(options);
@@ -103,7 +106,7 @@ static hdrt_status check_launch(hdrt_queue *queue, hdrt_kernel *kernel, const hd
     return status;
 }
 
-/* ---- enqueueing ------------------------------------------------------------------------------------------------- */
+/* ---- enqueueing -------------------------------------------------------------------------------------------------- */
 
 /* LOCKED: keep the kernel's code loaded until the operation is over. */
 static hdrt_status hold_module(hdrt__commit *commit, hdrt_module *module)
@@ -150,7 +153,8 @@ static hdrt_status enqueue_launch(hdrt__commit *commit, const hdrt_kernel *kerne
         /* The call's text has many arguments that say nothing: its name does. */
         call.text = options->cooperative ? "cuLaunchCooperativeKernel" : "cuLaunchKernel";
         return hdrt__commit_failed(commit, call, "kernel '%s' <<<(%u,%u,%u), (%u,%u,%u), %u>>>", kernel->name,
-                                   g->grid[0], g->grid[1], g->grid[2], g->block[0], g->block[1], g->block[2], g->shared);
+                                   g->grid[0], g->grid[1], g->grid[2], g->block[0], g->block[1], g->block[2],
+                                   g->shared);
     }
     hdrt__commit_done(commit, 1);
     return HDRT_OK;

@@ -9,7 +9,7 @@
 #include "queue/commit.h"
 #include "queue/mark.h"
 
-/* ---- recording -------------------------------------------------------------------------------------------------- */
+/* ---- recording --------------------------------------------------------------------------------------------------- */
 
 /* Under the commit lock: a position after what the caller may have enqueued on the stream himself. */
 static void take_foreign_position(hdrt_queue *queue)
@@ -45,7 +45,7 @@ hdrt_event hdrt_queue_record(hdrt_queue *queue)
     return value ? hdrt__timeline_event(timeline, value) : (hdrt_event){0, 0};
 }
 
-/* ---- waiting for events ----------------------------------------------------------------------------------------- */
+/* ---- waiting for events ------------------------------------------------------------------------------------------ */
 
 /*
  * A mark that stands for a queue's position, with a hold of the caller's; NULL if the position is complete by now. The
@@ -94,7 +94,8 @@ static hdrt_status wait_for_mark(hdrt__commit *commit, hdrt__mark *mark, const c
         return status;
     }
     hdrt__mark_recorded(queue);
-    hdrt__call call = HDRT__CALL(queue->device->driver, cuStreamWaitEvent, queue->stream, mark->event, HDCU_EVENT_WAIT_DEFAULT);
+    hdrt__call call = HDRT__CALL(queue->device->driver, cuStreamWaitEvent, queue->stream, mark->event,
+                                 HDCU_EVENT_WAIT_DEFAULT);
     if (call.result) {
         return hdrt__commit_failed(commit, call, "waiting for queue '%s'", producer);
     }
@@ -185,7 +186,7 @@ hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event)
     return hdrt__commit_leave(&commit, wait_for_event(&commit, event));
 }
 
-/* ---- waiting on the host ---------------------------------------------------------------------------------------- */
+/* ---- waiting on the host ----------------------------------------------------------------------------------------- */
 
 /* Wait for all that was handed over, whether or not what came after it failed. */
 static hdrt_status wait_committed(hdrt_queue *queue, const char *function)
@@ -281,7 +282,7 @@ hdrt_status hdrt_device_synchronize(hdrt_device *device)
     return status;
 }
 
-/* ---- the default queue ------------------------------------------------------------------------------------------ */
+/* ---- the default queue ------------------------------------------------------------------------------------------- */
 
 hdrt_queue *hdrt_device_default_queue(hdrt_device *device)
 {
@@ -307,7 +308,7 @@ hdrt_queue *hdrt_device_default_queue(hdrt_device *device)
     return queue;
 }
 
-/* ---- the caller's CUevents -------------------------------------------------------------------------------------- */
+/* ---- the caller's CUevents --------------------------------------------------------------------------------------- */
 
 hdrt_status hdrt_queue_wait_cuda_event(hdrt_queue *queue, struct CUevent_st *event)
 {
@@ -325,7 +326,8 @@ hdrt_status hdrt_queue_wait_cuda_event(hdrt_queue *queue, struct CUevent_st *eve
         return hdrt__commit_leave(&commit, status);
     }
     hdrt__mark_recorded(queue);
-    hdrt__call call = HDRT__CALL(queue->device->driver, cuStreamWaitEvent, queue->stream, event, HDCU_EVENT_WAIT_DEFAULT);
+    hdrt__call call = HDRT__CALL(queue->device->driver, cuStreamWaitEvent, queue->stream, event,
+                                 HDCU_EVENT_WAIT_DEFAULT);
     if (call.result) {
         status = hdrt__commit_failed(&commit, call, "waiting for a CUevent of the caller's");
     } else {

@@ -11,7 +11,7 @@
 #include "device/callbacks.h"
 #include "queue/mark.h"
 
-/* ---- references and the timeline's view ------------------------------------------------------------------------- */
+/* ---- references and the timeline's view -------------------------------------------------------------------------- */
 
 void hdrt__queue_hold(hdrt_queue *queue)
 {
@@ -78,7 +78,7 @@ static hdrt_status source_progress(void *owner, uint64_t value)
 
 const hdrt__timeline_source hdrt__queue_source = {source_hold, source_drop, source_progress};
 
-/* ---- making ----------------------------------------------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------------------------------------------------ */
 
 static hdrt_status check_options(const hdrt_queue_options *options)
 {
@@ -92,7 +92,8 @@ static hdrt_status check_options(const hdrt_queue_options *options)
         return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "hdrt_queue_options: HDRT_BACK_PRESSURE_GROW is not in this version");
     }
     if (options->submission == HDRT_SUBMISSION_DISPATCHER) {
-        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "hdrt_queue_options: HDRT_SUBMISSION_DISPATCHER is not in this version");
+        return hdrt__fail(HDRT_ERROR_UNSUPPORTED,
+                          "hdrt_queue_options: HDRT_SUBMISSION_DISPATCHER is not in this version");
     }
     return HDRT_OK;
 }
@@ -221,7 +222,7 @@ hdrt_status hdrt_queue_create(hdrt_device *device, const hdrt_queue_options *opt
     return hdrt__queue_make(device, &known, NULL, true, out_queue);
 }
 
-/* ---- ending ----------------------------------------------------------------------------------------------------- */
+/* ---- ending ------------------------------------------------------------------------------------------------------ */
 
 /* Under the commit lock, inside the device's scope unless that is lost: the stream's end. */
 static void end_stream(hdrt_queue *queue, bool inside)
@@ -282,7 +283,7 @@ void hdrt_queue_destroy(hdrt_queue *queue)
     }
 }
 
-/* ---- the beginning of public functions, and asking -------------------------------------------------------------- */
+/* ---- the beginning of public functions, and asking --------------------------------------------------------------- */
 
 hdrt_status hdrt__queue_begin(hdrt_queue *queue, const char *function)
 {

@@ -27,7 +27,8 @@ static bool extent(const region *box, const hdrt_region_side *side, uint64_t *ou
     return true;
 }
 
-static hdrt_status check_pitches(const hdrt_queue *queue, const region *box, const hdrt_region_side *side, const char *what)
+static hdrt_status check_pitches(const hdrt_queue *queue, const region *box, const hdrt_region_side *side,
+                                 const char *what)
 {
     uint64_t bytes, pitch_max = queue->device->limits.pitch_max;
     if ((box->height > 1 || box->depth > 1) && (side->row_pitch < box->width || side->row_pitch > pitch_max)) {
@@ -38,7 +39,8 @@ static hdrt_status check_pitches(const hdrt_queue *queue, const region *box, con
     }
     if (box->depth > 1 && (side->slice_pitch % side->row_pitch || side->slice_pitch / side->row_pitch < box->height)) {
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
-                          "%s: a slice pitch of %llu bytes is no multiple of the row pitch of %llu that holds %llu rows",
+                          "%s: a slice pitch of %llu bytes is no multiple of the row pitch of %llu that holds %llu "
+                          "rows",
                           what, (unsigned long long)side->slice_pitch, (unsigned long long)side->row_pitch,
                           (unsigned long long)box->height);
     }

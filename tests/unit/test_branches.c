@@ -44,7 +44,7 @@ static void *open_soon(void *argument)
     return NULL;
 }
 
-/* ---- drivers that lack something ----------------------------------------------------------------------------------- */
+/* ---- drivers that lack something --------------------------------------------------------------------------------- */
 
 static void inner_calls(void *argument)
 {
@@ -151,7 +151,7 @@ START_TEST(no_cooperative_launches)
 }
 END_TEST
 
-/* ---- first uses --------------------------------------------------------------------------------------------------- */
+/* ---- first uses -------------------------------------------------------------------------------------------------- */
 
 static hdrt_status whole_life(void)
 {
@@ -300,7 +300,7 @@ START_TEST(runtimes_need_their_parts)
 }
 END_TEST
 
-/* ---- foreign memory and contexts ------------------------------------------------------------------------------------ */
+/* ---- foreign memory and contexts --------------------------------------------------------------------------------- */
 
 typedef int (*alloc_call)(unsigned long long *, size_t);
 typedef int (*host_alloc_call)(void **, size_t, unsigned);
@@ -396,7 +396,7 @@ START_TEST(copies_and_launches_between_contexts)
 }
 END_TEST
 
-/* ---- odds and ends --------------------------------------------------------------------------------------------------- */
+/* ---- odds and ends ----------------------------------------------------------------------------------------------- */
 
 START_TEST(many_queues_and_modules)
 {

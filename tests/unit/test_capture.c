@@ -69,7 +69,7 @@ static void teardown(void)
     teardown_device();
 }
 
-/* ---- what is done while another thread captures ------------------------------------------------------------------- */
+/* ---- what is done while another thread captures ------------------------------------------------------------------ */
 
 static void nothing(void *argument)
 {

@@ -336,7 +336,7 @@ START_TEST(a_fault_seen_by_asking_loses_the_device)
 }
 END_TEST
 
-/* ---- every driver call and every allocation fails in turn --------------------------------------------------------- */
+/* ---- every driver call and every allocation fails in turn -------------------------------------------------------- */
 
 typedef struct scene {
     hdrt_ptr memory, other;
@@ -805,7 +805,7 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-/* ---- a real fault ------------------------------------------------------------------------------------------------- */
+/* ---- a real fault ------------------------------------------------------------------------------------------------ */
 
 START_TEST(a_trap_in_a_kernel_is_told)
 {
