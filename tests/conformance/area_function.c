@@ -164,18 +164,6 @@ static void available_opted_in(const check *self)
     NEED(cuModuleUnload(module));
 }
 
-static void available_misuse(const check *self)
-{
-    (void)self;
-    hdcu_function function = kernel_of(module_functions, "plain");
-    size_t bytes = 77;
-    STATUS(cuOccupancyAvailableDynamicSMemPerBlock(NULL, function, 1, 32));
-    STATUS(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, function, 0, 32));
-    STATUS(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, function, 1, 0));
-    STATUS(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, function, 1, 1025));
-    STATUS(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, NULL, 1, 32));
-}
-
 #define GET(kernel, which)                                                                                             \
     {.name = "get " kernel " " #which, .run = attribute, .text = kernel, .number = HDCU_FUNC_ATTRIBUTE_##which}
 #define SET(text_, kernel, which, value)                                                                               \
@@ -278,7 +266,6 @@ static const check checks[] = {
     AVAILABLE_OPTED_IN("plain", 2, 128),
     AVAILABLE_OPTED_IN("plain", 7, 128),
     AVAILABLE_OPTED_IN("shared_1k", 3, 128),
-    {.name = "available misuse", .run = available_misuse},
 };
 
 const area area_function = {"function", NEEDS_CONTEXT, checks, COUNT_OF(checks)};

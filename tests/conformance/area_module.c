@@ -437,7 +437,8 @@ static void kernel_attributes(const check *self)
 #define LOAD(text_, image) {.name = "load " text_, .run = load, .text = image}
 #define OPTION(text_, which, value) {.name = "option " text_, .run = option, .number = which, INPUTS({value})}
 #define BAD_LIBRARY(text_, image) {.name = "library " text_, .run = library_bad_image, .text = image}
-#define BAD_PARTS(text_, which) {.name = "bad library: " text_, .run = library_bad_parts, .text = SYNTAX, .number = which}
+#define BAD_PARTS(text_, which)                                                                                        \
+    {.name = "bad library: " text_, .run = library_bad_parts, .text = SYNTAX, .number = which}
 #define SYNTAX HEADER ".visible .entry k()\n{\n    .reg .b32 %r<2>;\n    mov.u32 %r0 1;\n    ret;\n}\n"
 #define UNRESOLVED                                                                                                     \
     HEADER ".extern .global .u32 nowhere;\n.visible .entry k() { .reg .u32 %r0; ld.global.u32 %r0, [nowhere]; "        \

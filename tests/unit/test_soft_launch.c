@@ -173,6 +173,32 @@ START_TEST(modules)
 }
 END_TEST
 
+/* What is wrong with a library's code is told who wants something of it. */
+START_TEST(broken_libraries)
+{
+    soft_start();
+    static const char bad[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                              ".visible .entry k() { add.u32 %a, %a, 1; }\n";
+    hdcu_library library;
+    hdcu_kernel kernel, all[2];
+    hdcu_pointer address;
+    size_t bytes;
+    char log[256] = "";
+    unsigned options[] = {HDCU_JIT_ERROR_LOG_BUFFER, HDCU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES}, count = 7;
+    void *values[] = {log, (void *)sizeof log};
+    OK(cuLibraryLoadData(&library, bad, options, values, 2, NULL, NULL, 0));
+    ck_assert_msg(strstr(log, "line 4") != NULL, "%s", log);
+    OK(cuLibraryGetKernelCount(&count, library));
+    ck_assert_uint_eq(count, 0);
+    OK(cuLibraryEnumerateKernels(all, 2, library));
+    IS(cuLibraryGetKernel(&kernel, library, "k"), 218);
+    IS(cuLibraryGetModule(&module, library), 218);
+    IS(cuLibraryGetGlobal(&address, &bytes, library, "v"), 218);
+    OK(cuLibraryUnload(library));
+    IS(cuLibraryUnload(library), 400);
+}
+END_TEST
+
 START_TEST(libraries)
 {
     soft_start();
@@ -279,11 +305,12 @@ START_TEST(occupancy)
     OK(cuOccupancyMaxPotentialBlockSize(&grid, &block, function("small"), NULL, 0, 0));
     ck_assert_int_eq(grid, 4224);
     ck_assert_int_eq(block, 64);
-    static const size_t available[] = {231424, 115712, 57344};
-    for (int i = 0; i < 3; i++) {
+    static const size_t available[] = {48128, 48128, 48128, 28160, 13568};
+    for (int i = 0; i < 5; i++) {
         OK(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, function("shared"), 1 << i, 128));
         ck_assert_uint_eq(bytes, available[i]);
     }
+    IS(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, function("shared"), 17, 128), 1);
 }
 END_TEST
 
@@ -459,7 +486,7 @@ START_TEST(kernels_in_graphs)
     OK(cuGraphKernelNodeGetParams(captured, &read));
     ck_assert_ptr_eq(read.function, function("store"));
     ck_assert_uint_eq(*(unsigned *)read.params[1], 1);
-    IS(cuGraphAddKernelNode(&node, graph, &captured, 1, &node_params), 1);
+    IS(cuGraphAddKernelNode(&node, graph, &captured, 1, &node_params), 400);
     memory += 4;
     value = 2;
     node_params = read;
@@ -613,8 +640,9 @@ END_TEST
 int main(void)
 {
     static const TTest *const *const single[] = {
-        &cubins_are_refused, &modules, &libraries, &occupancy, &launch_arguments, &cooperative_and_extended_launches,
-        &launches_are_asynchronous, &loading_waits_for_kernels, &kernels_in_graphs, &overruns_are_found_by_the_byte,
+        &cubins_are_refused, &modules, &broken_libraries, &libraries, &occupancy, &launch_arguments,
+        &cooperative_and_extended_launches, &launches_are_asynchronous, &loading_waits_for_kernels, &kernels_in_graphs,
+        &overruns_are_found_by_the_byte,
         &injected_kernel_fault, &printf_comes_out_at_synchronisation, &printf_goes_to_standard_output, &threads_launch,
     };
     Suite *suite = suite_create("soft_launch");

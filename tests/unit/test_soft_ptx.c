@@ -25,6 +25,8 @@ static const struct refusal refusals[] = {
     {"hello", 90, 218, "begins with .version"},
     {".version 9.1\n.target sm_90\n", 90, 222, "PTX version 9.1"},
     {".version x\n", 90, 218, "needs a number"},
+    {".version 7.0\n.address_size 64\n", 90, 218, "line 2: .target is expected"},
+    {".version 7.0\n.target sm_90\n", 90, 218, "sm_90 needs PTX version 7.8, the code is of 7.0"},
     {".version 8.0\n.target sm_90\n", 80, 209, "the code is for sm_90, the device has compute capability 8.0"},
     {".version 8.0\n.target sm_80a\n", 90, 209, "sm_80a"},
     {".version 8.0\n.target sm_80\n.address_size 32\n", 90, 218, "must be 64"},
@@ -39,7 +41,7 @@ static const struct refusal refusals[] = {
     {HEAD ".global .u32 a[99999999999999];\n", 90, 218, "too large"},
     {HEAD ".global .align 3 .u32 a;\n", 90, 218, "power of two"},
     {HEAD ".global .u32 a[1/0];\n", 90, 218, "divides by zero"},
-    {HEAD ".extern .global .u32 a;\n.entry k()\n{\n.reg .b32 %r1;\nld.global.u32 %r1, [a];\nret;\n}\n", 90, 218,
+    {HEAD ".extern .global .u32 a[];\n.entry k()\n{\n.reg .b32 %r1;\nld.global.u32 %r1, [a];\nret;\n}\n", 90, 218,
      "unresolved extern variable 'a'"},
     {HEAD ".extern .func f();\n.entry k()\n{\ncall f, ();\nret;\n}\n", 90, 218, "unresolved extern function 'f'"},
     {HEAD ".extern .func (.param .b32 r) vprintf (.param .b32 f);\n.entry k()\n{\n.reg .b32 %r1;\ncall (%r1), vprintf, "
@@ -88,6 +90,7 @@ static const char *const accepted[] = {
          "1\n.minnctapersm 2\n.maxnreg 64\n{\n.pragma \"nounroll\";\nret;\n}\n",
     HEAD ".func (.param .b64 r) f(.param .b64 a, .param .align 4 .b8 b[12]) .noreturn;\n.visible .func (.param .b64 r) "
          "f(.param .b64 a, .param .align 4 .b8 b[12])\n{\nret;\n}\n",
+    HEAD ".extern .global .u32 a;\n.entry k()\n{\n.reg .b32 %r1;\nld.global.u32 %r1, [a];\nret;\n}\n",
     IN_KERNEL("ld.global.L1::evict_last.L2::128B.v2.b32 {%r1, %r2}, [%rd1+16];"),
     IN_KERNEL("{ .reg .pred %p1; setp.lt.s32 %p1, %r1, -1; @!%p1 bra.uni $X; $X: }"),
     IN_KERNEL("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f1}, [%rd1, {%f1, %f2}];"),

@@ -92,8 +92,6 @@ static int kernel_task(const hdcu_kernel_node_params *params, hdsoft__task **out
     const unsigned grid[3] = {params->grid_x, params->grid_y, params->grid_z};
     const unsigned block[3] = {params->block_x, params->block_y, params->block_z};
     hdcu_function function = params->function ? params->function : (hdcu_function)(void *)params->kernel;
-    if (!function)
-        return HDCU_ERROR_INVALID_VALUE;
     return hdsoft__kernel_task(function, grid, block, params->shared_bytes, false, params->params, params->extra, out);
 }
 
@@ -213,7 +211,8 @@ hdcu_result hdsoft__cuGraphAddNode(hdcu_graph_node *out, hdcu_graph graph, const
                                    const hdcu_graph_edge *edges, size_t count, hdcu_graph_node_params *params)
 {
     static const hdcu_graph_edge plain;
-    if (!params)
+    static const hdcu_graph_node_params none;
+    if (!params || memcmp(params->reserved0, none.reserved0, sizeof none.reserved0))
         return HDCU_ERROR_INVALID_VALUE;
     for (size_t i = 0; edges && i < count; i++) {
         if (memcmp(&edges[i], &plain, sizeof plain))

@@ -65,7 +65,7 @@ static int pack_extra(const hdsoft_entry *entry, void **extra, unsigned char *to
     }
     if (size > entry->parameter_bytes)
         return HDCU_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    if (size && !buffer)
+    if (size ? !buffer : entry->parameter_count)
         return HDCU_ERROR_INVALID_VALUE;
     if (size)
         memcpy(to, buffer, size);

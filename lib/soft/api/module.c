@@ -19,6 +19,13 @@ typedef struct jit_options {
     float *wall_time;
 } jit_options;
 
+/* Of the targets only that they are written as cuda.h's are: 90, or with 0x10000 or 0x20000 for 90a and 90f. */
+static bool is_target(unsigned target)
+{
+    unsigned number = target & 0xffff;
+    return target >> 16 <= 2 && number >= 30 && number <= 121;
+}
+
 static int read_options(unsigned count, const unsigned *options, void **values, jit_options *out)
 {
     memset(out, 0, sizeof *out);
@@ -37,6 +44,10 @@ static int read_options(unsigned count, const unsigned *options, void **values, 
             out->error.written = &values[i];
             break;
         case HDCU_JIT_WALL_TIME: out->wall_time = (float *)&values[i]; break;
+        case HDCU_JIT_TARGET:
+            if (!is_target((unsigned)(uintptr_t)values[i]))
+                return HDCU_ERROR_INVALID_VALUE;
+            break;
         default:
             if (options[i] > HDCU_JIT_SPLIT_COMPILE)
                 return HDCU_ERROR_INVALID_VALUE;
@@ -49,9 +60,11 @@ static void write_log(const jit_log *log, const char *text)
 {
     size_t length = strlen(text);
     if (log->bytes && log->capacity) {
-        length = length < log->capacity ? length : log->capacity - 1;
-        memcpy(log->bytes, text, length);
-        log->bytes[length] = '\0';
+        /* What was cut counts its terminating zero. */
+        size_t copied = length < log->capacity ? length : log->capacity - 1;
+        memcpy(log->bytes, text, copied);
+        log->bytes[copied] = '\0';
+        length = length < log->capacity ? length : log->capacity;
     } else {
         length = 0;
     }
@@ -186,7 +199,7 @@ hdcu_result hdsoft__cuModuleGetFunctionCount(unsigned *count, hdcu_module module
 
 hdcu_result hdsoft__cuModuleEnumerateFunctions(hdcu_function *out, unsigned count, hdcu_module module)
 {
-    if (!out || !count)
+    if (!out)
         return HDCU_ERROR_INVALID_VALUE;
     if (!is_module(module))
         return HDCU_ERROR_INVALID_HANDLE;
@@ -208,7 +221,7 @@ static hdcu_result find_global(const hdsoft__module *module, const char *name, h
             *bytes = variable->size;
         return 0;
     }
-    return HDCU_ERROR_NOT_FOUND;
+    return find_entry(module->image, name) == SIZE_MAX ? HDCU_ERROR_NOT_FOUND : HDCU_ERROR_INVALID_VALUE;
 }
 
 hdcu_result hdsoft__cuModuleGetGlobal(hdcu_pointer *address, size_t *bytes, hdcu_module module, const char *name)
@@ -229,13 +242,15 @@ hdcu_result hdsoft__cuLibraryLoadData(hdcu_library *out, const void *bytes, unsi
                                       unsigned jit_count, unsigned *options, void **values, unsigned count)
 {
     jit_options read;
-    hdsoft__image *image;
+    hdsoft__image *image = NULL;
     if (!out || !bytes || (count && !options))
         return HDCU_ERROR_INVALID_VALUE;
     int status = read_options(jit_count, jit, jit_values, &read);
-    if (!status)
-        status = (int)parse(bytes, &read, &image);
-    return (hdcu_result)(status ? status : hdsoft__library_create(image, out));
+    if (status)
+        return (hdcu_result)status;
+    /* The log is written now, but as on an H200 only who wants a kernel is told what is wrong with the code. */
+    status = (int)parse(bytes, &read, &image);
+    return (hdcu_result)(status == HDCU_ERROR_OUT_OF_MEMORY ? status : hdsoft__library_create(image, status, out));
 }
 
 hdcu_result hdsoft__cuLibraryUnload(hdcu_library library)
@@ -258,6 +273,8 @@ hdcu_result hdsoft__cuLibraryGetKernel(hdcu_kernel *out, hdcu_library library, c
         return HDCU_ERROR_INVALID_VALUE;
     if (!is_library(library))
         return HDCU_ERROR_INVALID_HANDLE;
+    if (library->broken)
+        return (hdcu_result)library->broken;
     size_t index = find_entry(library->image, name);
     if (index == SIZE_MAX)
         return HDCU_ERROR_NOT_FOUND;

@@ -6,7 +6,6 @@
 #define WARPS 64
 #define BLOCKS 32
 #define SHARED 233472
-#define SHARED_OPT_IN 232448
 #define SHARED_RESERVED 1024
 #define SHARED_STEP 128
 #define DEFAULT_SHARED 49152
@@ -90,9 +89,11 @@ hdcu_result hdsoft__cuOccupancyAvailableDynamicSMemPerBlock(size_t *out, hdcu_fu
     int status = hdsoft__function_of(handle, &function);
     if (status)
         return (hdcu_result)status;
-    size_t share = SHARED / (size_t)blocks / SHARED_STEP * SHARED_STEP;
-    size_t most = SHARED_OPT_IN - function->entry->static_shared_bytes;
-    share = share > SHARED_RESERVED ? share - SHARED_RESERVED : 0;
+    if (blocks > hdsoft__blocks_per_multiprocessor(function, threads, 0))
+        return HDCU_ERROR_INVALID_VALUE;
+    /* As an H200 counts, without what it keeps for itself in each block. */
+    size_t share = SHARED / (size_t)blocks / SHARED_STEP * SHARED_STEP, most = (size_t)function->dynamic_limit;
+    share -= function->entry->static_shared_bytes;
     *out = share < most ? share : most;
     return 0;
 }

@@ -107,12 +107,14 @@ hdcu_result hdsoft__cuPointerGetAttributes(unsigned count, unsigned *which, void
     for (unsigned i = 0; i < count; i++) {
         if (which[i] < HDCU_POINTER_ATTRIBUTE_CONTEXT || which[i] > HDCU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE)
             return HDCU_ERROR_INVALID_VALUE;
-        /* Memory that no device knows is no error here: zeros, and -2 for its device. */
+        /* Memory that no device knows is no error here: zeros, itself as host memory, and -2 for its device. */
         if (known && !answer(&of, which[i], values[i]))
             continue;
         memset(values[i], 0, size_of(which[i]));
         if (!known && which[i] == HDCU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
             put_number(values[i], (unsigned)-2);
+        if (!known && which[i] == HDCU_POINTER_ATTRIBUTE_HOST_POINTER)
+            put_pointer(values[i], address);
     }
     return 0;
 }

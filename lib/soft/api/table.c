@@ -65,7 +65,9 @@ static unsigned traits_of(hdsoft__entry entry)
     case HDSOFT__ENTRY_cuLibraryEnumerateKernels: return NO_CONTEXT | NOT_STICKY;
     case HDSOFT__ENTRY_cuMemFree: /* of 0 it is fine anywhere */
     case HDSOFT__ENTRY_cuMemFreeHost: return NO_CONTEXT | UNSAFE;
-    case HDSOFT__ENTRY_cuGraphCreate: return NO_CONTEXT;
+    case HDSOFT__ENTRY_cuGraphCreate: return NO_CONTEXT | NOT_STICKY;
+    case HDSOFT__ENTRY_cuGraphDestroy: return NOT_STICKY;
+    case HDSOFT__ENTRY_cuGraphExecDestroy: return NOT_STICKY | UNSAFE;
     case HDSOFT__ENTRY_cuLibraryUnload: return NO_CONTEXT | UNSAFE;
     case HDSOFT__ENTRY_cuStreamQuery:
     case HDSOFT__ENTRY_cuStreamSynchronize:
@@ -77,7 +79,6 @@ static unsigned traits_of(hdsoft__entry entry)
     case HDSOFT__ENTRY_cuMemHostUnregister:
     case HDSOFT__ENTRY_cuModuleUnload:
     case HDSOFT__ENTRY_cuGraphInstantiateWithFlags:
-    case HDSOFT__ENTRY_cuGraphExecDestroy:
     case HDSOFT__ENTRY_cuMemPoolCreate:
     case HDSOFT__ENTRY_cuMemPoolDestroy:
     case HDSOFT__ENTRY_cuMemPoolTrimTo:

@@ -252,6 +252,23 @@ hdsoft__exec_entry *hdsoft__exec_find(hdsoft__exec *exec, const hdsoft__node *no
     return NULL;
 }
 
+/* A shape is the nodes' types, below 1000, each with its dependencies, above it. */
+static unsigned judge_update(const hdsoft__exec *exec, const hdsoft__exec *fresh)
+{
+    unsigned result = HDCU_GRAPH_EXEC_UPDATE_SUCCESS;
+    if (fresh->count != exec->count || fresh->shape_count != exec->shape_count)
+        return HDCU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    for (size_t i = 0; i < exec->shape_count; i++) {
+        size_t before = exec->shape[i], after = fresh->shape[i];
+        if (before == after)
+            continue;
+        if (before >= 1000 || after >= 1000)
+            return HDCU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+        result = HDCU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+    }
+    return result;
+}
+
 int hdsoft__exec_update(hdsoft__exec *exec, hdsoft__graph *graph, unsigned *result, hdsoft__node **at)
 {
     hdsoft__exec fresh = {0};
@@ -262,9 +279,8 @@ int hdsoft__exec_update(hdsoft__exec *exec, hdsoft__graph *graph, unsigned *resu
         clear_exec(&fresh);
         return status == HDCU_ERROR_OUT_OF_MEMORY ? status : HDCU_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     }
-    bool same = fresh.count == exec->count && fresh.shape_count == exec->shape_count &&
-                !memcmp(fresh.shape, exec->shape, fresh.shape_count * sizeof *fresh.shape);
-    *result = same ? HDCU_GRAPH_EXEC_UPDATE_SUCCESS : HDCU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    *result = judge_update(exec, &fresh);
+    bool same = *result == HDCU_GRAPH_EXEC_UPDATE_SUCCESS;
     for (size_t i = 0; same && i < exec->count; i++) {
         /* The nodes by which the exec is addressed stay those that it was made from. */
         hdsoft__task *old = exec->entries[i].task;

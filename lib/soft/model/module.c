@@ -71,8 +71,8 @@ int hdsoft__image_parse(const void *bytes, hdsoft__image **out, hdsoft_text *log
         if (status)
             return status;
     }
-    if (*skip_space(ptx) != '.') {
-        say(log, "neither PTX text nor a cubin nor a fat binary");
+    if (strncmp(skip_space(ptx), ".version", 8)) {
+        say(log, "neither PTX text, which begins with .version, nor a cubin nor a fat binary");
         return HDCU_ERROR_INVALID_IMAGE;
     }
     hdsoft__image *image = calloc(1, sizeof *image);
@@ -204,7 +204,7 @@ static void free_library(hdsoft__library *library)
     free(library);
 }
 
-int hdsoft__library_create(hdsoft__image *image, hdsoft__library **out)
+int hdsoft__library_create(hdsoft__image *image, int broken, hdsoft__library **out)
 {
     hdsoft__library *library = calloc(1, sizeof *library);
     if (!library) {
@@ -212,7 +212,8 @@ int hdsoft__library_create(hdsoft__image *image, hdsoft__library **out)
         return HDCU_ERROR_OUT_OF_MEMORY;
     }
     library->image = image;
-    size_t count = hdsoft_program_entry_count(image->program);
+    library->broken = broken;
+    size_t count = image ? hdsoft_program_entry_count(image->program) : 0;
     library->kernels = calloc(count ? count : 1, sizeof *library->kernels);
     bool ok = library->kernels && hdsoft__handle_add(library, HDSOFT__LIBRARY);
     for (size_t i = 0; ok && i < count; i++) {
@@ -249,8 +250,8 @@ void hdsoft__library_unload(hdsoft__library *library)
 int hdsoft__library_module(hdsoft__library *library, hdsoft__context *context, hdsoft__module **out)
 {
     *out = module_in(library, context);
-    if (*out)
-        return 0;
+    if (*out || library->broken)
+        return library->broken;
     library->image->references++;
     return hdsoft__module_create(context, library->image, library, out, NULL);
 }

@@ -48,7 +48,8 @@ struct CUkern_st {
 };
 
 struct CUlib_st {
-    hdsoft__image *image;
+    hdsoft__image *image; /* NULL: it could not be parsed */
+    int broken;           /* and so says whoever wants something of it */
     hdsoft__kernel *kernels;
     size_t kernel_count;
 };
@@ -61,7 +62,8 @@ int hdsoft__module_create(hdsoft__context *context, hdsoft__image *image, hdsoft
                           hdsoft__module **out, hdsoft_text *log);
 void hdsoft__module_unload(hdsoft__module *module);
 void hdsoft__module_release(hdsoft__module *module);
-int hdsoft__library_create(hdsoft__image *image, hdsoft__library **out); /* takes the image over */
+/* Takes the image over; NULL: a library of code that could not be parsed, for the reason `broken`. */
+int hdsoft__library_create(hdsoft__image *image, int broken, hdsoft__library **out);
 void hdsoft__library_unload(hdsoft__library *library);
 /* The library's module in a context, made on first use. */
 int hdsoft__library_module(hdsoft__library *library, hdsoft__context *context, hdsoft__module **out);

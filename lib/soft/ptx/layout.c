@@ -203,7 +203,9 @@ static void settle_relocations(hdsoft_parser *parser)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < program->relocation_count && parser->code == 0; i++) {
         const hdsoft_relocation *relocation = &program->relocations[i];
-        if (relocation->kind == HDSOFT_SYMBOL_GLOBAL && !program->globals[relocation->symbol].defined) {
+        if (relocation->kind == HDSOFT_SYMBOL_GLOBAL && !program->globals[relocation->symbol].defined &&
+            !program->globals[relocation->symbol].variable.size) {
+            /* One of known size is there and zero, as on an H200. */
             const hdsoft_global *global = &program->globals[relocation->symbol];
             hdsoft_parser_fail(parser, 218, global->line, "unresolved extern variable '%s'", global->variable.name);
         } else if (relocation->kind == HDSOFT_SYMBOL_FUNCTION && !program->functions[relocation->symbol].defined &&

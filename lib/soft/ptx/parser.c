@@ -133,6 +133,21 @@ static void parse_version(hdsoft_parser *parser)
     hdsoft_lexer_next(&parser->lexer);
 }
 
+/* The first version of PTX, times ten, that has a target; an H200's assembler holds the two against each other. */
+static unsigned first_version(unsigned target, bool exact)
+{
+    static const struct {
+        unsigned target, version;
+    } first[] = {{60, 50}, {61, 50}, {62, 50}, {70, 60}, {72, 61}, {75, 63}, {80, 70}, {86, 71}, {87, 74}, {89, 78},
+                 {90, 78}};
+    if (exact)
+        return 80;
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        if (first[i].target == target)
+            return first[i].version;
+    return 0;
+}
+
 static void parse_target(hdsoft_parser *parser)
 {
     do {
@@ -154,6 +169,11 @@ static void parse_target(hdsoft_parser *parser)
             hdsoft_parser_fail(parser, 209, word.line, "the code is for %.*s, the device has compute capability %u.%u",
                                (int)(word.length < 20 ? word.length : 20), word.text, parser->compute_capability / 10,
                                parser->compute_capability % 10);
+        unsigned first = first_version(target, exact);
+        if (parser->program->version < first)
+            hdsoft_parser_fail(parser, 218, word.line, "%.*s needs PTX version %u.%u, the code is of %u.%u",
+                               (int)(word.length < 20 ? word.length : 20), word.text, first / 10, first % 10,
+                               parser->program->version / 10, parser->program->version % 10);
     } while (hdsoft_parser_accept_sign(parser, ','));
 }
 
@@ -666,8 +686,12 @@ static void parse_module(hdsoft_parser *parser)
 {
     hdsoft_lexer *lexer = &parser->lexer;
     hdsoft_lexer_next(lexer);
-    if (!hdsoft_token_is(&lexer->token, ".version") && !lexer->problem)
+    if (hdsoft_token_is(&lexer->token, ".version"))
+        parse_module_directive(parser);
+    else if (!lexer->problem)
         hdsoft_parser_fail(parser, 218, lexer->token.line, "PTX begins with .version");
+    if (!hdsoft_token_is(&lexer->token, ".target") && !lexer->problem)
+        hdsoft_parser_fail(parser, 218, lexer->token.line, ".target is expected behind .version");
     while (lexer->token.kind != HDSOFT_TOKEN_END) {
         if (lexer->token.kind == HDSOFT_TOKEN_DIRECTIVE)
             parse_module_directive(parser);
