@@ -7,7 +7,7 @@
  *
  * A line is: kind set compare instructions | answer. Kind is the result's register: h %dh, w %d, q %dq, f %df, d %dd,
  * p %p. Set is the operands': i integers, z the same without divisors of zero, s small second and third ones, f, d
- * floating, t angles, m floats of ordinary size. Compare is = or ~.
+ * floating, t angles, m floats of ordinary size, e halves, k the same of ordinary size. Compare is = or ~.
  */
 #ifndef SOFT_FORMS_H
 #define SOFT_FORMS_H
@@ -136,6 +136,22 @@ static const uint64_t form_doubles[] = {
     0x3fefffffffffffff, 0x408f400000000000, 0x40efffe000000000,
 };
 
+/* Of 16 bits, awkward as f16 or as bf16. */
+static const uint16_t form_halves[] = {
+    0x0000, 0x8000, 0x3c00, 0xbc00, 0x3c01, 0x0001, 0x8001, 0x03ff, 0x83ff, 0x0400, 0x8400, 0x7bff, 0xfbff,
+    0x7c00, 0xfc00, 0x7e00, 0xfe01, 0x7c01, 0x3800, 0xb800, 0x3555, 0x4248, 0x4000, 0x6800, 0x6801, 0x1000,
+    0x0200, 0x3e00, 0x4100, 0xc100, 0x7bfe, 0x5640, 0x3f80, 0xbf80, 0x3f81, 0x007f, 0x0080, 0x8080, 0x7f7f,
+    0xff7f, 0x7f80, 0xff80, 0x7fc0, 0x3f00, 0x4049, 0x3eab, 0x4300, 0x1e3d, 0x60ad, 0x5f00, 0x2f80,
+};
+
+static inline uint64_t form_half(unsigned at)
+{
+    uint64_t four = 0;
+    for (unsigned i = 0; i < 4; i++, at = at * 7 + 3)
+        four |= (uint64_t)form_halves[at % (sizeof form_halves / sizeof form_halves[0])] << 16 * i;
+    return four;
+}
+
 static inline uint64_t form_number(char set, unsigned thread, unsigned source)
 {
     static const unsigned steps[FORM_SOURCES] = {1, 5, 11, 17}, starts[FORM_SOURCES] = {0, 3, 7, 2};
@@ -147,6 +163,10 @@ static inline uint64_t form_number(char set, unsigned thread, unsigned source)
         return form_floats[at % (sizeof form_floats / sizeof form_floats[0])];
     case 'd':
         return form_doubles[at % (sizeof form_doubles / sizeof form_doubles[0])];
+    case 'e':
+        return form_half(at);
+    case 'k': /* of ordinary size */
+        return at % 48 << 8 | (at * 37 & 0xff) | (uint64_t)(at & 1) << 15 | (uint64_t)0x3c00 << 16;
     case 't':
         number = ((int)thread - 32) * 0.098f;
         memcpy(&bits, &number, sizeof bits);
@@ -179,7 +199,7 @@ static inline void form_inputs(char set, uint64_t inputs[FORM_THREADS][FORM_SOUR
 #define FORM_UNTOUCHED "0x0badcafe"
 
 static const char form_head[] =
-    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".version 8.1\n.target sm_90\n.address_size 64\n"
     ".const .align 4 .u32 ctable[4] = {11, 0x22222222, 4294967295, 44};\n"
     ".global .align 4 .b8 gtable[32] = {1,2,3,4, 5,6,7,8, 9,10,11,12, 13,14,15,16, 255,254,253,252, 0,0,0,1};\n"
     ".global .align 8 .u64 gpointer[2] = {generic(gtable)+8, 77};\n"

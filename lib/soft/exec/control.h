@@ -10,5 +10,7 @@ extern const hdsoft_form hdsoft_forms_call[];       /* call.c */
 extern const hdsoft_form hdsoft_forms_collective[]; /* collective.c */
 extern const hdsoft_form hdsoft_forms_barrier[];    /* barrier.c */
 extern const hdsoft_form hdsoft_forms_atomic[];     /* handlers_atomic.c */
+extern const hdsoft_form hdsoft_forms_half[];       /* handlers_half.c */
+extern const hdsoft_form hdsoft_forms_copy[];       /* handlers_copy.c */
 
 #endif

@@ -41,4 +41,16 @@ bool hdsoft_builtin_fits(const hdsoft_builtin *builtin, const hdsoft_function *f
 /* Rounding modes of the "rounded" form, in option[0]. */
 enum { HDSOFT_ROUND_NEAREST, HDSOFT_ROUND_ZERO, HDSOFT_ROUND_DOWN, HDSOFT_ROUND_UP };
 
+/* f16 and bf16: how, in option[0] ... */
+enum {
+    HDSOFT_HALF_FLUSH = 1,    /* subnormal operands and results are zero */
+    HDSOFT_HALF_SATURATE = 2, /* into [0, 1] */
+    HDSOFT_HALF_RELU = 4,     /* negative results are zero */
+    HDSOFT_HALF_NAN = 8,      /* min, max: a NaN wins */
+    HDSOFT_HALF_SIGNS = 16,   /* min, max: of the magnitudes, with the product's sign */
+    HDSOFT_HALF_FINITE = 32,  /* cvt: the largest number instead of infinity */
+};
+/* ... and what, in option[2]. */
+enum { HDSOFT_HALF_BRAIN = 1 /* bf16 */, HDSOFT_HALF_PAIR = 2 /* two in a word */ };
+
 #endif

@@ -5,6 +5,7 @@
  * is a step of its own, wider vectors would not help.
  */
 #include "soft/exec/control.h"
+#include "soft/exec/half.h"
 #include "soft/exec/lanes.h"
 
 /* In global memory subnormals are zero, in shared memory they are not. */
@@ -27,6 +28,17 @@ static inline uint64_t add_bits_f64(uint64_t a, uint64_t b)
     x += y;
     memcpy(&a, &x, sizeof a);
     return a;
+}
+
+/* Sums of 16 bits, or of two in a word: subnormals are numbers (.noftz). */
+static inline uint32_t add_halves(uint32_t a, uint32_t b, bool brain, unsigned count)
+{
+    uint32_t sums = 0;
+    for (unsigned shift = 0; shift < count * 16; shift += 16)
+        sums |= (uint32_t)half_encode(half_sum(half_decode(a >> shift & 0xffff, brain),
+                                               half_decode(b >> shift & 0xffff, brain)),
+                                      brain, HDSOFT_ROUND_NEAREST) << shift;
+    return sums;
 }
 
 /* Where the lane's element lies; NULL after a fault. */
@@ -108,6 +120,10 @@ static unsigned char *place(hdsoft_warp *warp, const hdsoft_instruction *instruc
     X(atom_##space##_xor_u64, "q:qq", u64, shared, old ^ b) \
     X(atom_##space##_exch_u64, "q:qq", u64, shared, b) \
     X(atom_##space##_cas_u64, "q:qqq", u64, shared, old == b ? c : old) \
+    X(atom_##space##_add_f16, "h:qh", u16, shared, add_halves(old, b, false, 1)) \
+    X(atom_##space##_add_bf16, "h:qh", u16, shared, add_halves(old, b, true, 1)) \
+    X(atom_##space##_add_f16x2, "w:qw", u32, shared, add_halves(old, b, false, 2)) \
+    X(atom_##space##_add_bf16x2, "w:qw", u32, shared, add_halves(old, b, true, 2)) \
     X(atom_##space##_add_f64, "d:qd", u64, shared, add_bits_f64(old, b))
 #define DEFINE_ATOMIC(name, letters, T, shared, expression) ATOMIC(name, T, shared, expression)
 #define ROW(name, letters, ...) {#name, handle_##name, letters},

@@ -73,6 +73,15 @@ static inline float any_nan(float a, float b, float otherwise)
     return a != a || b != b ? float_of(0x7fffffff) : otherwise;
 }
 
+/* Of the magnitudes, with the sign of the product. */
+static inline float with_product_sign(float a, float b, float magnitude)
+{
+    uint32_t sign = (bits_of(a) ^ bits_of(b)) & 0x80000000u;
+    return magnitude != magnitude ? magnitude : float_of(bits_of(magnitude) | sign);
+}
+
+#define SIZE(value) float_of(bits_of(value) & 0x7fffffff)
+
 #define FLOAT_1(ONE) \
     ONE(abs_f32, "f:f", f32, f32, canonical(float_of(bits_of(a) & 0x7fffffff))) \
     ONE(abs_ftz_f32, "f:f", f32, f32, canonical(float_of(bits_of(flush(a)) & 0x7fffffff))) \
@@ -111,6 +120,15 @@ static inline float any_nan(float a, float b, float otherwise)
     TWO(max_ftz_f32, "f:ff", f32, f32, f32, greatest(flush(a), flush(b))) \
     TWO(min_NaN_f32, "f:ff", f32, f32, f32, any_nan(a, b, least(a, b))) \
     TWO(max_NaN_f32, "f:ff", f32, f32, f32, any_nan(a, b, greatest(a, b))) \
+    TWO(min_xorsign_abs_f32, "f:ff", f32, f32, f32, with_product_sign(a, b, least(SIZE(a), SIZE(b)))) \
+    TWO(max_xorsign_abs_f32, "f:ff", f32, f32, f32, with_product_sign(a, b, greatest(SIZE(a), SIZE(b)))) \
+    TWO(min_ftz_xorsign_abs_f32, "f:ff", f32, f32, f32, with_product_sign(a, b, least(SIZE(flush(a)), SIZE(flush(b))))) \
+    TWO(max_ftz_xorsign_abs_f32, "f:ff", f32, f32, f32, \
+        with_product_sign(a, b, greatest(SIZE(flush(a)), SIZE(flush(b))))) \
+    TWO(min_NaN_xorsign_abs_f32, "f:ff", f32, f32, f32, \
+        any_nan(a, b, with_product_sign(a, b, least(SIZE(a), SIZE(b))))) \
+    TWO(max_NaN_xorsign_abs_f32, "f:ff", f32, f32, f32, \
+        any_nan(a, b, with_product_sign(a, b, greatest(SIZE(a), SIZE(b))))) \
     TWO(copysign_f32, "f:ff", f32, f32, f32, float_of((bits_of(b) & 0x7fffffff) | (bits_of(a) & 0x80000000))) \
     TWO(add_f64, "d:dd", f64, f64, f64, a + b) \
     TWO(sub_f64, "d:dd", f64, f64, f64, a - b) \

@@ -293,6 +293,39 @@ static inline uint32_t differ_4(uint32_t a, uint32_t b, bool is_signed, bool add
     TWO(szext_wrap_u32, "w:ww", u32, u32, u32, extend_field(a, b, false, true)) \
     TWO(szext_wrap_s32, "w:ww", u32, u32, u32, extend_field(a, b, true, true))
 
+/* Two numbers of 16 bits in a word; relu: nothing below zero. */
+static inline uint32_t add_packed(uint32_t a, uint32_t b)
+{
+    return ((a + b) & 0xffff) | ((a & 0xffff0000u) + (b & 0xffff0000u));
+}
+
+static inline int32_t choose_s32(int32_t a, int32_t b, bool greatest, bool relu)
+{
+    int32_t chosen = (a > b) == greatest ? a : b;
+    return relu && chosen < 0 ? 0 : chosen;
+}
+
+static inline uint32_t choose_packed(uint32_t a, uint32_t b, bool is_signed, bool greatest, bool relu)
+{
+    int32_t low = choose_s32(is_signed ? (int16_t)a : (int32_t)(a & 0xffff),
+                             is_signed ? (int16_t)b : (int32_t)(b & 0xffff), greatest, relu);
+    int32_t high = choose_s32(is_signed ? (int32_t)a >> 16 : (int32_t)(a >> 16),
+                              is_signed ? (int32_t)b >> 16 : (int32_t)(b >> 16), greatest, relu);
+    return ((uint32_t)low & 0xffff) | (uint32_t)high << 16;
+}
+
+#define PACKED_2(TWO) \
+    TWO(add_u16x2, "w:ww", u32, u32, u32, add_packed(a, b)) \
+    TWO(add_s16x2, "w:ww", u32, u32, u32, add_packed(a, b)) \
+    TWO(min_u16x2, "w:ww", u32, u32, u32, choose_packed(a, b, false, false, false)) \
+    TWO(max_u16x2, "w:ww", u32, u32, u32, choose_packed(a, b, false, true, false)) \
+    TWO(min_s16x2, "w:ww", u32, u32, u32, choose_packed(a, b, true, false, false)) \
+    TWO(max_s16x2, "w:ww", u32, u32, u32, choose_packed(a, b, true, true, false)) \
+    TWO(min_s16x2_relu, "w:ww", u32, u32, u32, choose_packed(a, b, true, false, true)) \
+    TWO(max_s16x2_relu, "w:ww", u32, u32, u32, choose_packed(a, b, true, true, true)) \
+    TWO(min_s32_relu, "w:ww", s32, s32, s32, choose_s32(a, b, false, true)) \
+    TWO(max_s32_relu, "w:ww", s32, s32, s32, choose_s32(a, b, true, true))
+
 #define INTEGER_3(THREE) \
     THREE(mad_lo_u16, "h:hhh", u16, u16, u16, u16, (uint32_t)a * b + c) \
     THREE(mad_lo_u32, "w:www", u32, u32, u32, u32, a * b + c) \
@@ -361,6 +394,7 @@ static inline uint32_t differ_4(uint32_t a, uint32_t b, bool is_signed, bool add
 
 INTEGER_1(DEFINE_1)
 INTEGER_2(DEFINE_2)
+PACKED_2(DEFINE_2)
 INTEGER_3(DEFINE_3)
 
 /* bfi takes four sources. */
@@ -440,7 +474,7 @@ CARRY_FORMS(DEFINE_CARRY)
 
 extern const hdsoft_form HDSOFT_TABLE(integer)[];
 const hdsoft_form HDSOFT_TABLE(integer)[] = {
-    INTEGER_1(ROW) INTEGER_2(ROW) INTEGER_3(ROW) CARRY_FORMS(ROW)
+    INTEGER_1(ROW) INTEGER_2(ROW) PACKED_2(ROW) INTEGER_3(ROW) CARRY_FORMS(ROW)
     {"bfi_u32", handle_bfi_u32, "w:wwww"},
     {"bfi_u64", handle_bfi_u64, "q:qqww"},
     {NULL, NULL, NULL},

@@ -16,7 +16,7 @@ bool hdsoft_parse_type(const char *text, size_t length, hdsoft_type *type)
         {"u8", {'u', 8}},   {"u16", {'u', 16}}, {"u32", {'u', 32}}, {"u64", {'u', 64}}, {"s8", {'s', 8}},
         {"s16", {'s', 16}}, {"s32", {'s', 32}}, {"s64", {'s', 64}}, {"b8", {'b', 8}},   {"b16", {'b', 16}},
         {"b32", {'b', 32}}, {"b64", {'b', 64}}, {"b128", {'b', 128}}, {"f16", {'f', 16}}, {"f32", {'f', 32}},
-        {"f64", {'f', 64}}, {"pred", {'p', 1}},
+        {"f64", {'f', 64}}, {"pred", {'p', 1}},   {"bf16", {'e', 16}}, {"f16x2", {'x', 32}}, {"bf16x2", {'y', 32}},
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (strlen(types[i].name) == length && memcmp(types[i].name, text, length) == 0) {

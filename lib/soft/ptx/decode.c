@@ -39,6 +39,7 @@ static const opcode opcodes[] = {
     {"cnot", hdsoft_decode_arithmetic, 0},
     {"copysign", hdsoft_decode_arithmetic, 0},
     {"cos", hdsoft_decode_arithmetic, 0},
+    {"cp", hdsoft_decode_copy, 0},
     {"cvt", hdsoft_decode_convert, 0},
     {"cvta", hdsoft_decode_address, 0},
     {"discard", hdsoft_decode_nothing, 0},
@@ -342,6 +343,10 @@ static void emit_variant(hdsoft_parser *parser, const hdsoft_form *form, const f
 
 void hdsoft_decode_arithmetic(hdsoft_parser *parser, hdsoft_statement *statement)
 {
+    if (hdsoft_type_is_half(hdsoft_type_of(statement, 0))) {
+        hdsoft_decode_half(parser, statement);
+        return;
+    }
     form_variant variant;
     const hdsoft_form *form = find_variant(parser, statement, &variant);
     size_t letters = form ? strlen(form->signature) - 1 : 0;

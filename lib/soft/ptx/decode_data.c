@@ -127,16 +127,9 @@ static const char *type_name(hdsoft_type type, char *text, size_t room)
     return text;
 }
 
-typedef struct conversion_form {
-    hdsoft_type to, from;
-    const char *integer_rounding; /* "rni" ... or NULL */
-    unsigned rounding;
-    bool saturate, flush;
-} conversion_form;
-
-static bool read_conversion(const hdsoft_statement *statement, conversion_form *conversion)
+static bool read_conversion(const hdsoft_statement *statement, hdsoft_conversion *conversion)
 {
-    *conversion = (conversion_form){.to = hdsoft_type_of(statement, 0), .from = hdsoft_type_of(statement, 1)};
+    *conversion = (hdsoft_conversion){.to = hdsoft_type_of(statement, 0), .from = hdsoft_type_of(statement, 1)};
     for (unsigned i = 1; i < statement->modifiers; i++) {
         const char *part = statement->modifier[i];
         hdsoft_type type;
@@ -153,14 +146,23 @@ static bool read_conversion(const hdsoft_statement *statement, conversion_form *
             conversion->saturate = true;
         else if (strcmp(part, "ftz") == 0)
             conversion->flush = true;
+        else if (strcmp(part, "relu") == 0)
+            conversion->relu = true;
+        else if (strcmp(part, "satfinite") == 0)
+            conversion->finite = true;
         else if (strcmp(part, "rn") != 0 && !hdsoft_parse_type(part, strlen(part), &type))
             return false;
     }
+    bool half = hdsoft_type_is_half(conversion->to), pair = half && conversion->to.bits == 32;
     return conversion->from.kind && conversion->to.bits <= 64 && conversion->from.bits <= 64 &&
-           conversion->to.kind != 'p' && conversion->from.kind != 'p';
+           conversion->to.kind != 'p' && conversion->from.kind != 'p' &&
+           (half || (!conversion->relu && !conversion->finite)) &&
+           (!pair || (conversion->from.kind == 'f' && conversion->from.bits == 32)) &&
+           !(hdsoft_type_is_half(conversion->from) && conversion->from.bits == 32) &&
+           statement->arguments == (pair ? 3u : 2u);
 }
 
-static const hdsoft_form *find_conversion(hdsoft_parser *parser, const conversion_form *conversion)
+static const hdsoft_form *find_conversion(hdsoft_parser *parser, const hdsoft_conversion *conversion)
 {
     char name[64], to[8], from[8];
     bool from_float = conversion->from.kind == 'f', to_float = conversion->to.kind == 'f';
@@ -176,47 +178,46 @@ static const hdsoft_form *find_conversion(hdsoft_parser *parser, const conversio
     return hdsoft_form_find(parser, name);
 }
 
-void hdsoft_decode_convert(hdsoft_parser *parser, hdsoft_statement *statement)
+/* cvt to anything but f16 and bf16; source: ABSENT, it is the statement's. */
+static void convert_column(hdsoft_parser *parser, hdsoft_statement *statement, const hdsoft_conversion *conversion,
+                           int32_t source)
 {
-    conversion_form conversion;
-    const hdsoft_form *form = NULL;
-    if (read_conversion(statement, &conversion) && statement->arguments == 2 && !statement->argument[0].vector &&
-        !statement->argument[1].vector)
-        form = find_conversion(parser, &conversion);
+    const hdsoft_form *form = find_conversion(parser, conversion);
     if (!form) {
         hdsoft_decode_unknown(parser, statement);
         return;
     }
     const hdsoft_value *to = &statement->argument[0].value;
-    if (to->kind != HDSOFT_VALUE_REGISTER || to->bits < conversion.to.bits || to->bits > 64) {
+    if (to->kind != HDSOFT_VALUE_REGISTER || to->bits < conversion->to.bits || to->bits > 64) {
         hdsoft_parser_fail(parser, 218, statement->line, "operand 1 of 'cvt' does not hold %u bits",
-                           conversion.to.bits);
+                           conversion->to.bits);
         return;
     }
-    int32_t source = hdsoft_use_column(parser, &statement->argument[1].value, conversion.from, 1);
-    if (conversion.flush && conversion.from.kind == 'f') { /* to f32, what is too small before rounding is zero */
-        bool wide = conversion.from.bits == 64;
+    if (source == HDSOFT_ABSENT)
+        source = hdsoft_use_column(parser, &statement->argument[1].value, conversion->from, 1);
+    if (conversion->flush && conversion->from.kind == 'f') { /* to f32, what is too small before rounding is zero */
+        bool wide = conversion->from.bits == 64;
         int32_t copy = hdsoft_register_new(parser, wide ? 64 : 32);
         hdsoft_instruction *flush = hdsoft_emit_temporary(parser, wide ? "cvt_flush_f64_f64" : "flush_f32", copy,
                                                           source, HDSOFT_ABSENT, HDSOFT_ABSENT);
         if (flush)
-            flush->option[1] = (uint8_t)conversion.rounding;
+            flush->option[1] = (uint8_t)conversion->rounding;
         source = copy;
     }
     /* The last of up to four operations writes the destination, the others temporaries. */
-    bool flushes = conversion.flush && conversion.to.kind == 'f' && conversion.to.bits == 32;
-    bool saturate = conversion.saturate && conversion.to.kind == 'f';
-    bool widen = to->bits == 64 && conversion.to.bits < 64;
+    bool flushes = conversion->flush && conversion->to.kind == 'f' && conversion->to.bits == 32;
+    bool saturate = conversion->saturate && conversion->to.kind == 'f';
+    bool widen = to->bits == 64 && conversion->to.bits < 64;
     int32_t guard = parser->guard;
-    unsigned bits = conversion.to.bits == 64 ? 64 : 32;
+    unsigned bits = conversion->to.bits == 64 ? 64 : 32;
     int32_t result = flushes || saturate || widen ? hdsoft_register_new(parser, bits) : to->reg;
     if (result != to->reg)
         parser->guard = HDSOFT_ABSENT;
     hdsoft_instruction *instruction = hdsoft_emit(parser, form, (int32_t[HDSOFT_OPERANDS]){result, source});
-    if (instruction && conversion.rounding) {
+    if (instruction && conversion->rounding) {
         instruction->inner = instruction->handler;
         instruction->handler = parser->form_rounded->handler;
-        instruction->option[0] = (uint8_t)conversion.rounding;
+        instruction->option[0] = (uint8_t)conversion->rounding;
     }
     if (flushes) {
         int32_t next = saturate || widen ? hdsoft_register_new(parser, 32) : to->reg;
@@ -227,17 +228,43 @@ void hdsoft_decode_convert(hdsoft_parser *parser, hdsoft_statement *statement)
     if (saturate) {
         int32_t next = widen ? hdsoft_register_new(parser, bits) : to->reg;
         parser->guard = next == to->reg ? guard : HDSOFT_ABSENT;
-        hdsoft_emit_named(parser,
-                          bits == 64                 ? "saturate_f64"
-                          : conversion.to.bits == 16 ? "saturate_f16"
-                                                     : "saturate_f32",
-                          next, result, HDSOFT_ABSENT, HDSOFT_ABSENT);
+        hdsoft_emit_named(parser, bits == 64 ? "saturate_f64" : "saturate_f32", next, result, HDSOFT_ABSENT,
+                          HDSOFT_ABSENT);
         result = next;
     }
     parser->guard = guard;
     if (widen)
-        hdsoft_emit_named(parser, conversion.to.kind == 's' ? "cvt_s64_s32" : "cvt_u64_u32", to->reg, result,
+        hdsoft_emit_named(parser, conversion->to.kind == 's' ? "cvt_s64_s32" : "cvt_u64_u32", to->reg, result,
                           HDSOFT_ABSENT, HDSOFT_ABSENT);
+}
+
+void hdsoft_decode_convert(hdsoft_parser *parser, hdsoft_statement *statement)
+{
+    hdsoft_conversion conversion;
+    if (!read_conversion(statement, &conversion) || statement->argument[0].vector || statement->argument[1].vector) {
+        hdsoft_decode_unknown(parser, statement);
+        return;
+    }
+    bool from_half = hdsoft_type_is_half(conversion.from), to_half = hdsoft_type_is_half(conversion.to);
+    int32_t source = HDSOFT_ABSENT;
+    if (from_half && conversion.to.kind == 'f' && conversion.to.bits == 64 && conversion.from.kind == 'f') {
+        source = hdsoft_use_column(parser, &statement->argument[1].value, conversion.from, 1);
+        int32_t to = hdsoft_define(parser, &statement->argument[0].value, 'd', 0);
+        hdsoft_emit_named(parser, "double_half", to, source, HDSOFT_ABSENT, HDSOFT_ABSENT);
+        return;
+    }
+    if (from_half) {
+        source = hdsoft_use_column(parser, &statement->argument[1].value, (hdsoft_type){'b', 16}, 1);
+        source = hdsoft_half_as_single(parser, source, conversion.from, false, false);
+        conversion.from = (hdsoft_type){'f', 32};
+    } else if (to_half) {
+        source = hdsoft_use_column(parser, &statement->argument[1].value, conversion.from, 1);
+    }
+    if (to_half) {
+        hdsoft_convert_to_half(parser, statement, &conversion, source);
+        return;
+    }
+    convert_column(parser, statement, &conversion, source);
 }
 
 /* --- setp, set, selp, slct --- */
@@ -262,6 +289,8 @@ static bool read_comparison(const hdsoft_statement *statement, hdsoft_type type,
             comparison->combine = part;
         flush |= strcmp(part, "ftz") == 0;
     }
+    if (hdsoft_type_is_half(type)) /* is compared as f32 */
+        type = (hdsoft_type){'f', 32};
     snprintf(comparison->name, sizeof comparison->name, "setp_%.8s%s_%c%u", relation, flush ? "_ftz" : "", type.kind,
              type.bits);
     return true;
@@ -306,48 +335,95 @@ static const hdsoft_form *compare_sources(hdsoft_parser *parser, hdsoft_statemen
         hdsoft_decode_unknown(parser, statement);
         return NULL;
     }
-    sources[0] = hdsoft_use(parser, &statement->argument[1].value, form->signature[2], 1);
-    sources[1] = hdsoft_use(parser, &statement->argument[2].value, form->signature[3], 2);
+    bool half = hdsoft_type_is_half(type);
+    for (unsigned i = 0; i < 2; i++) {
+        char letter = half ? letter_of(type) : form->signature[2 + i];
+        sources[i] = hdsoft_use(parser, &statement->argument[1 + i].value, letter, 1 + i);
+        if (half && type.bits == 16)
+            sources[i] = hdsoft_half_as_single(parser, sources[i], type, false, hdsoft_has(statement, "ftz"));
+    }
     sources[2] = comparison->combine ? hdsoft_use(parser, &statement->argument[3].value, 'p', 3) : HDSOFT_ABSENT;
     return form;
+}
+
+/* Two comparisons, of the lower and the upper numbers of words, into p and q. */
+static void compare_halves(hdsoft_parser *parser, const hdsoft_statement *statement, hdsoft_type type,
+                           const hdsoft_form *form, const comparison_form *comparison, const int32_t words[3],
+                           int32_t p, int32_t q)
+{
+    int32_t sources[3] = {HDSOFT_ABSENT, HDSOFT_ABSENT, words[2]};
+    bool flush = hdsoft_has(statement, "ftz");
+    if (comparison->combine && words[2] >= 0) { /* p may be the same register */
+        sources[2] = hdsoft_register_new(parser, 1);
+        hdsoft_emit_temporary(parser, "mov_pred", sources[2], words[2], HDSOFT_ABSENT, HDSOFT_ABSENT);
+    }
+    for (unsigned high = 0; high < 2; high++) {
+        for (unsigned i = 0; i < 2; i++)
+            sources[i] = hdsoft_half_as_single(parser, words[i], type, high, flush);
+        emit_comparison(parser, form, comparison, sources, high ? q : p, HDSOFT_ABSENT);
+    }
 }
 
 void hdsoft_decode_compare(hdsoft_parser *parser, hdsoft_statement *statement)
 {
     comparison_form comparison;
     int32_t sources[3];
-    const hdsoft_form *form =
-        compare_sources(parser, statement, hdsoft_type_of(statement, 0), &comparison, sources);
+    hdsoft_type type = hdsoft_type_of(statement, 0);
+    const hdsoft_form *form = compare_sources(parser, statement, type, &comparison, sources);
     if (!form)
         return;
     const hdsoft_argument *to = &statement->argument[0];
     int32_t p = hdsoft_define(parser, &to->value, 'p', 0);
     int32_t q = to->pair.kind && to->pair.kind != HDSOFT_VALUE_SINK ? hdsoft_define(parser, &to->pair, 'p', 0)
                                                                     : HDSOFT_ABSENT;
-    emit_comparison(parser, form, &comparison, sources, p, q);
+    if (!hdsoft_type_is_half(type) || type.bits == 16)
+        emit_comparison(parser, form, &comparison, sources, p, q);
+    else
+        compare_halves(parser, statement, type, form, &comparison, sources, p,
+                       q == HDSOFT_ABSENT ? hdsoft_register_new(parser, 1) : q);
+}
+
+/* What set writes for true: 1 of a floating type, all bits of an integer. */
+static uint32_t truth_of(hdsoft_type type)
+{
+    return type.kind == 'e' || type.kind == 'y'   ? 0x3f80
+           : type.kind == 'x' || type.bits == 16 ? (type.kind == 'f' || type.kind == 'x' ? 0x3c00 : 0xffff)
+           : type.kind == 'f'                     ? 0x3f800000
+                                                  : UINT32_MAX;
 }
 
 void hdsoft_decode_set(hdsoft_parser *parser, hdsoft_statement *statement)
 {
-    hdsoft_type to = hdsoft_type_of(statement, 0);
+    hdsoft_type to = hdsoft_type_of(statement, 0), from = hdsoft_type_of(statement, 1);
     comparison_form comparison;
     int32_t sources[3];
-    if (to.bits != 32) {
+    bool pair = hdsoft_type_is_half(from) && from.bits == 32;
+    if ((to.bits != 32 && to.bits != 16) || (pair && to.bits != 32)) {
         hdsoft_decode_unknown(parser, statement);
         return;
     }
-    const hdsoft_form *form =
-        compare_sources(parser, statement, hdsoft_type_of(statement, 1), &comparison, sources);
+    const hdsoft_form *form = compare_sources(parser, statement, from, &comparison, sources);
     if (!form)
         return;
-    int32_t guard = parser->guard, p = hdsoft_register_new(parser, 1);
+    int32_t guard = parser->guard, p = hdsoft_register_new(parser, 1), q = HDSOFT_ABSENT;
     parser->guard = HDSOFT_ABSENT;
-    emit_comparison(parser, form, &comparison, sources, p, HDSOFT_ABSENT);
+    if (pair)
+        compare_halves(parser, statement, from, form, &comparison, sources, p, q = hdsoft_register_new(parser, 1));
+    else
+        emit_comparison(parser, form, &comparison, sources, p, HDSOFT_ABSENT);
+    int32_t destination = hdsoft_define(parser, &statement->argument[0].value, to.bits == 32 ? 'w' : 'h', 0);
+    uint32_t truth = pair ? truth_of(to) & 0xffff : truth_of(to);
+    int32_t yes = hdsoft_constant(parser, 32, truth), no = hdsoft_constant(parser, 32, 0);
+    if (pair) {
+        int32_t low = hdsoft_register_new(parser, 32), high = hdsoft_register_new(parser, 32);
+        hdsoft_emit_named(parser, "selp_32", low, yes, no, p);
+        hdsoft_emit_named(parser, "selp_32", high, yes, no, q);
+        parser->guard = guard;
+        hdsoft_emit_named(parser, "pack_32_2", destination, low, high, HDSOFT_ABSENT);
+        return;
+    }
     parser->guard = guard;
-    bool floating = to.kind == 'f';
-    hdsoft_emit_named(parser, "selp_32", hdsoft_define(parser, &statement->argument[0].value, 'w', 0),
-                      hdsoft_constant(parser, 32, floating ? 0x3f800000u : UINT32_MAX), hdsoft_constant(parser, 32, 0),
-                      p);
+    hdsoft_emit_named(parser, "selp_32", destination, yes, no, p);
 }
 
 void hdsoft_decode_select(hdsoft_parser *parser, hdsoft_statement *statement)

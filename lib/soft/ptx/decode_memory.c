@@ -214,9 +214,11 @@ void hdsoft_decode_atomic(hdsoft_parser *parser, hdsoft_statement *statement)
         for (unsigned i = 0; i < sizeof operations / sizeof operations[0]; i++)
             if (strcmp(statement->modifier[m], operations[i]) == 0)
                 operation = operations[i];
-    char name[64];
-    snprintf(name, sizeof name, "atom_%s_%s_%c%u", space == HDSOFT_SPACE_SHARED ? "shared" : "generic",
-             operation ? operation : "", type.kind ? type.kind : '?', type.bits);
+    char name[64], of[8] = "?";
+    if (type.kind)
+        hdsoft_type_name(type, of, sizeof of);
+    snprintf(name, sizeof name, "atom_%s_%s_%s", space == HDSOFT_SPACE_SHARED ? "shared" : "generic",
+             operation ? operation : "", of);
     const hdsoft_form *form = operation && vector_of(statement) == 1 ? hdsoft_form_signless(parser, name) : NULL;
     unsigned first = reduce ? 0 : 1;
     unsigned sources = form ? (unsigned)strlen(form->signature) - 3 : 0;
@@ -243,6 +245,71 @@ void hdsoft_decode_atomic(hdsoft_parser *parser, hdsoft_statement *statement)
     if (instruction) {
         instruction->immediate = statement->argument[first].value.addend;
         instruction->option[1] = (uint8_t)space;
+        instruction->target = parser->program->range_count++;
+    }
+}
+
+/* --- cp.async --- */
+
+/* What may follow "cp.async.ca" and "cp.async.cg"; the hints among them have no effect. */
+static bool is_copy(const hdsoft_statement *statement)
+{
+    static const char *const known[] = {"async", "ca", "cg", "shared", "shared::cta", "global", "L2::cache_hint",
+                                        "L2::64B", "L2::128B", "L2::256B"};
+    for (unsigned m = 1; m < statement->modifiers; m++) {
+        bool found = false;
+        for (unsigned i = 0; i < sizeof known / sizeof known[0] && !found; i++)
+            found = strcmp(statement->modifier[m], known[i]) == 0;
+        if (!found)
+            return false;
+    }
+    return (hdsoft_has(statement, "ca") || hdsoft_has(statement, "cg")) && statement->arguments >= 3 &&
+           statement->argument[0].address && statement->argument[1].address &&
+           statement->argument[2].value.kind == HDSOFT_VALUE_INTEGER;
+}
+
+/* The base of an address with its addend. */
+static int32_t use_address(hdsoft_parser *parser, const hdsoft_argument *argument)
+{
+    int32_t base = hdsoft_use_base(parser, argument);
+    if (argument->value.addend == 0)
+        return base;
+    int32_t sum = hdsoft_register_new(parser, 64);
+    hdsoft_emit_temporary(parser, "add_u64", sum, base,
+                          hdsoft_constant(parser, 64, (uint64_t)argument->value.addend), HDSOFT_ABSENT);
+    return sum;
+}
+
+void hdsoft_decode_copy(hdsoft_parser *parser, hdsoft_statement *statement)
+{
+    bool waits = hdsoft_has(statement, "commit_group") || hdsoft_has(statement, "wait_group") ||
+                 hdsoft_has(statement, "wait_all");
+    if (waits && hdsoft_has(statement, "async") && statement->modifiers == 3)
+        return; /* the copy was made at once */
+    uint64_t size = statement->argument[2].value.integer;
+    if (!is_copy(statement) || (size != 4 && size != 8 && size != 16)) {
+        hdsoft_decode_unknown(parser, statement);
+        return;
+    }
+    int32_t to = use_address(parser, &statement->argument[0]), from = hdsoft_use_base(parser, &statement->argument[1]);
+    int32_t count = hdsoft_constant(parser, 32, size), ignore = HDSOFT_ABSENT;
+    unsigned optional = statement->arguments - 3 - hdsoft_has(statement, "L2::cache_hint");
+    if (optional == 1) {
+        const hdsoft_value *value = &statement->argument[3].value;
+        if (value->kind == HDSOFT_VALUE_REGISTER && value->bits == 1)
+            ignore = hdsoft_use(parser, value, 'p', 3);
+        else
+            count = hdsoft_use(parser, value, 'w', 3);
+    } else if (optional != 0) {
+        hdsoft_decode_unknown(parser, statement);
+        return;
+    }
+    hdsoft_instruction *instruction =
+        parser->code ? NULL : hdsoft_emit_named(parser, "cp_async", to, from, count, ignore);
+    if (instruction) {
+        instruction->immediate = statement->argument[1].value.addend;
+        instruction->option[0] = (uint8_t)size;
+        instruction->option[1] = HDSOFT_SPACE_GLOBAL;
         instruction->target = parser->program->range_count++;
     }
 }

@@ -67,7 +67,7 @@ typedef struct hdsoft_pending {
 } hdsoft_pending;
 
 typedef struct hdsoft_type {
-    char kind; /* 'u' 's' 'b' 'f' 'p', 0: none */
+    char kind; /* 'u' 's' 'b' 'f' 'p'; 'e' bf16, 'x' f16x2, 'y' bf16x2; 0: none */
     uint8_t bits;
 } hdsoft_type;
 
@@ -268,11 +268,27 @@ void hdsoft_decode_is_space(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_load(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_store(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_atomic(hdsoft_parser *parser, hdsoft_statement *statement);
+void hdsoft_decode_copy(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_branch(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_leave(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_barrier(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_warp(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_nothing(hdsoft_parser *parser, hdsoft_statement *statement);
+/* --- decode_half.c: f16 and bf16 --- */
+typedef struct hdsoft_conversion {
+    hdsoft_type to, from;
+    const char *integer_rounding; /* "rni" ... or NULL */
+    unsigned rounding;
+    bool saturate, flush, relu, finite;
+} hdsoft_conversion;
+bool hdsoft_type_is_half(hdsoft_type type);
+void hdsoft_type_name(hdsoft_type type, char *text, size_t room); /* as PTX writes it */
+void hdsoft_decode_half(hdsoft_parser *parser, hdsoft_statement *statement); /* arithmetic */
+/* A temporary with one number of a column, the upper of a packed one if `high`, as f32. */
+int32_t hdsoft_half_as_single(hdsoft_parser *parser, int32_t source, hdsoft_type type, bool high, bool flush);
+/* cvt whose destination is f16 or bf16; source is the column of the first operand, f32 if that was half itself. */
+void hdsoft_convert_to_half(hdsoft_parser *parser, hdsoft_statement *statement, const hdsoft_conversion *conversion,
+                            int32_t source);
 /* Statements with a syntax of their own; the opcode is in the statement, the operands not yet read. */
 void hdsoft_decode_call(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_branch_table(hdsoft_parser *parser, hdsoft_statement *statement);
