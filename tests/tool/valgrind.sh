@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Unit tests under valgrind, those that it finishes in seconds: `make check-valgrind`. One process each, without Check's
+# forks, so that valgrind sees all of it.
+set -u
+command -v valgrind >/dev/null 2>&1 || { echo "1..0 # SKIP no valgrind"; exit 0; }
+export CK_FORK=no CK_DEFAULT_TIMEOUT=600
+number=0
+for test in test_base test_timeline test_device test_jit_table test_jit_key test_jit_store test_soft_ptx; do
+    number=$((number + 1))
+    program=${abs_top_builddir:?run this by make}/tests/unit/.libs/$test
+    [ -x "$program" ] || program=$abs_top_builddir/tests/unit/$test
+    if valgrind --quiet --error-exitcode=99 --leak-check=no "$program" >valgrind.out 2>&1 && ! grep -q '^not ok' valgrind.out; then
+        echo "ok $number - $test: $(grep -c '^ok' valgrind.out) checks"
+    else
+        echo "not ok $number - $test"
+        grep -E '^(==|not ok)' valgrind.out | head -n 40 | sed 's/^/# /'
+    fi
+done
+rm -f valgrind.out
+echo "1..$number"
