@@ -211,7 +211,7 @@ hold *hold_up(hdcu_stream stream)
 
 void release(hold *held)
 {
-    *held->word = 1;
+    __atomic_store_n(held->word, 1, __ATOMIC_RELEASE);
 }
 
 /* The words stay allocated: a stream may still be looking at one. */
