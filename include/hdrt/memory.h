@@ -19,7 +19,9 @@
  *
  * \param bytes  1 or more
  * \return HDRT_OK; HDRT_ERROR_OUT_OF_DEVICE_MEMORY (the message has size and what is free); HDRT_ERROR_INVALID_ARGUMENT;
- *     HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED. *out_ptr is 0 on failure.
+ *     HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, HDRT_WOULD_BLOCK (ring full), HDRT_ERROR_FORKED;
+ *     HDRT_ERROR_DRIVER  the ring is full, and the driver cannot be asked how far the queue is: nothing was enqueued,
+ *     and the queue has not failed. *out_ptr is 0 on failure.
  */
 HDRT_EXPORT hdrt_status hdrt_alloc(hdrt_queue *queue, uint64_t bytes, hdrt_ptr *out_ptr);
 
@@ -55,7 +57,9 @@ HDRT_EXPORT hdrt_status hdrt_host_unregister(hdrt_device *device, void *memory);
  * event. Any host memory; in this version a pageable source may block the caller until the queue has come to the copy.
  *
  * \return HDRT_OK; HDRT_ERROR_INVALID_ARGUMENT  NULL, or a range that is not inside one allocation of this library;
- *     HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, HDRT_WOULD_BLOCK (ring full), HDRT_ERROR_FORKED.
+ *     HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, HDRT_WOULD_BLOCK (ring full), HDRT_ERROR_FORKED;
+ *     HDRT_ERROR_DRIVER  the ring is full or the memory pageable, and the driver cannot be asked how far the queue is:
+ *     nothing was enqueued, and the queue has not failed.
  */
 HDRT_EXPORT hdrt_status hdrt_copy_htod(hdrt_queue *queue, hdrt_ptr dst, const void *src, uint64_t bytes);
 

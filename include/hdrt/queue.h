@@ -67,7 +67,7 @@ HDRT_EXPORT hdrt_event hdrt_queue_record(hdrt_queue *queue);
  * Events of any queue or host timeline of the same runtime. A wait for a failed event fails the queue with its cause.
  * \return HDRT_OK; HDRT_ERROR_UNSUPPORTED  the value is not yet enqueued or signalled (in this version);
  *     HDRT_ERROR_EVENT_FAILED  the event had failed, and now the queue has; HDRT_ERROR_INVALID_ARGUMENT;
- *     HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED.
+ *     HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED; HDRT_ERROR_DRIVER  as hdrt_launch_with.
  */
 HDRT_EXPORT hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event);
 
@@ -164,7 +164,9 @@ typedef struct hdrt_launch_options {
  * \return HDRT_OK; HDRT_ERROR_LAUNCH  wrong count, size or class of arguments, zero or too large block, too large grid
  *     or shared memory: the message names kernel, parameter, what was given and what is allowed;
  *     HDRT_ERROR_INVALID_ARGUMENT  other devices' kernel, bad options; HDRT_WOULD_BLOCK  ring full;
- *     HDRT_ERROR_UNSUPPORTED, HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED.
+ *     HDRT_ERROR_UNSUPPORTED, HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED;
+ *     HDRT_ERROR_DRIVER  the ring is full, and the driver cannot be asked how far the queue is: nothing was enqueued,
+ *     and the queue has not failed.
  */
 HDRT_EXPORT hdrt_status hdrt_launch_with(hdrt_queue *queue, hdrt_kernel *kernel, const hdrt_launch_options *options,
                                          const void *const *args, const uint32_t *kinds, uint32_t count);

@@ -77,6 +77,7 @@ static _Noreturn void become(const hdrt__cc_command *command, int said, int stat
     if (command->memory_limit > 0)
         limit(RLIMIT_AS, command->memory_limit);
     limit(RLIMIT_FSIZE, command->file_limit);
+    signal(SIGXFSZ, SIG_DFL); /* ignored in the worker; a compiler may not look at its writes */
     if (chdir(command->directory) != 0)
         failure.in_directory = 1;
     else
@@ -153,8 +154,10 @@ static void reap(pid_t pid, int said, int status, bool ended, hdrt__cc_outcome *
     kill(pid, SIGKILL);
     atomic_store(&running, 0);
     int result = 0;
-    while (waitpid(pid, &result, 0) < 0 && errno == EINTR)
+    struct rusage usage = {0};
+    while (wait4(pid, &result, 0, &usage) < 0 && errno == EINTR)
         continue;
+    outcome->peak_bytes = (uint64_t)usage.ru_maxrss << 10;
     drain(said, &outcome->said);
     start_failure failure;
     if (read(status, &failure, sizeof failure) == (ssize_t)sizeof failure) {
@@ -184,6 +187,13 @@ static bool open_pipe(int ends[2])
     close(ends[1]);
     errno = error;
     return false;
+}
+
+uint64_t hdrt__cc_file_limit(uint64_t wanted)
+{
+    struct rlimit limits;
+    bool lower = getrlimit(RLIMIT_FSIZE, &limits) == 0 && limits.rlim_max != RLIM_INFINITY && limits.rlim_max <= wanted;
+    return lower ? limits.rlim_cur : wanted;
 }
 
 void hdrt__cc_run(const hdrt__cc_command *command, hdrt__cc_outcome *outcome)

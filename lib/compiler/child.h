@@ -39,10 +39,13 @@ typedef struct hdrt__cc_outcome {
     enum hdrt__cc_end end;
     int code;
     bool in_directory;    /* NOT_STARTED: it was the folder that could not be entered */
+    uint64_t peak_bytes;  /* most memory that it had in RAM */
     hdrt__cc_buffer said; /* standard error, cut at 4 MiB */
 } hdrt__cc_outcome;
 
 void hdrt__cc_run(const hdrt__cc_command *command, hdrt__cc_outcome *outcome);
+/* What a child may write at most if `wanted` is its file_limit: a hard limit of the process may be lower. */
+uint64_t hdrt__cc_file_limit(uint64_t wanted);
 /* For the watchdog: kill what runs now. Async-signal-safe. */
 void hdrt__cc_kill_child(void);
 

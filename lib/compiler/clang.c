@@ -19,6 +19,11 @@
 
 /* More PTX than this is nobody's kernel, but a compiler in a loop. */
 #define OUTPUT_LIMIT (512ull << 20)
+/*
+ * Below this, clang crashes or does not start, often without a word of memory: a kernel of a few lines took clang 14
+ * between 224 and 256 MiB of address space, clang 19 between 256 and 320.
+ */
+#define PLAUSIBLE_MEMORY (256ull << 20)
 #define SOURCE_PATH "/proc/self/fd/3"
 #define RECORDS_FD "4"
 #define RECORDER_PATH "/proc/self/fd/5"
@@ -276,17 +281,44 @@ static bool ran_out_of_memory(const clang_job *job)
     return false;
 }
 
+/* A crash is the limit's doing if clang could not live under it, or had come near it. */
+static bool crashed_by_memory(const clang_job *job, int number)
+{
+    uint64_t most = job->request->memory_limit;
+    bool crash = number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGILL || number == SIGTRAP ||
+                 number == SIGKILL;
+    return crash && most > 0 && (most < PLAUSIBLE_MEMORY || job->outcome.peak_bytes > most - most / 4);
+}
+
+/* What a failure that names no cause may come from. */
+static const char *memory_hint(const clang_job *job, char room[64])
+{
+    room[0] = '\0';
+    if (job->request->memory_limit > 0)
+        snprintf(room, 64, " (the memory limit was %llu MiB)", (unsigned long long)job->request->memory_limit >> 20);
+    return room;
+}
+
+static void fail_by_file_limit(clang_job *job)
+{
+    unsigned long long most = hdrt__cc_file_limit(OUTPUT_LIMIT);
+    hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_LIMIT, "'%s' wrote more than %llu bytes%s and was stopped",
+                        job->request->compiler_path, most,
+                        most < OUTPUT_LIMIT ? ", the file size limit of this process (ulimit -f)," : "");
+}
+
 static void fail_by_signal(clang_job *job, int number)
 {
+    char hint[64];
     if (number == SIGXFSZ)
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_LIMIT, "'%s' wrote more than %llu MiB and was stopped",
-                            job->request->compiler_path, OUTPUT_LIMIT >> 20);
-    else if (ran_out_of_memory(job))
+        fail_by_file_limit(job);
+    else if (ran_out_of_memory(job) || crashed_by_memory(job, number))
         hdrt__cc_reply_fail_by_memory(job->reply, job->request);
     else
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' was ended by signal %d (%s)%s",
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' was ended by signal %d (%s)%s%s",
                             job->request->compiler_path, number, strsignal(number),
-                            number == SIGKILL ? ", as the kernel does when memory runs out" : "");
+                            number == SIGKILL ? ", as the kernel does when memory runs out" : "",
+                            memory_hint(job, hint));
 }
 
 /* Errors of the command line come from the driver and have no place; these are its words. */
@@ -309,21 +341,23 @@ static void fail_by_status(clang_job *job, const hdrt__cc_errors *errors, int st
     const hdrt__cc_buffer *text = &job->outcome.said;
     const char *line = text->size > 0 ? (const char *)text->bytes : "";
     int length = (int)strcspn(line, "\r\n");
+    char hint[64];
     if (status > 128 && status < 160) /* a signal, caught by clang's own crash handling or by a shell */
         fail_by_signal(job, status - 128);
     else if (errors->count == 0 && ran_out_of_memory(job))
         hdrt__cc_reply_fail_by_memory(job->reply, job->request);
     else if (status == 127)
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_NO_COMPILER, "'%s' cannot run: %.*s", path, length, line);
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_NO_COMPILER, "'%s' cannot run: %.*s%s", path, length, line,
+                            memory_hint(job, hint));
     else if (status == 1 && errors->count > 0)
         hdrt__cc_report_first_error(job->reply, is_about_an_option(error) ? HDRT_CC_STATUS_OPTION
                                                                           : HDRT_CC_STATUS_COMPILE, errors, "");
     else if (errors->count > 0)
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' failed inside (status %d): %.*s", path, status,
-                            (int)error->text_length, error->text);
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' failed inside (status %d): %.*s%s", path, status,
+                            (int)error->text_length, error->text, memory_hint(job, hint));
     else
-        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' ended with status %d%s%.*s", path, status,
-                            length > 0 ? ": " : " and said nothing", length, line);
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_CRASHED, "'%s' ended with status %d%s%.*s%s", path, status,
+                            length > 0 ? ": " : " and said nothing", length, line, memory_hint(job, hint));
 }
 
 /* true: clang ended well. */

@@ -200,11 +200,20 @@ static bool set_max_registers(hdrt__cc_clang_options *out, const char *value)
     return true;
 }
 
-/* "NAME", "NAME=value", "NAME(x)=value"; as with compilers, a value ends with its line. */
-static bool define(hdrt__cc_buffer *macros, const char *value)
+/* The one macro of the user's that the prelude asks for, where it defines assert: to be there before the prelude. */
+static bool is_asked_early(const char *value)
 {
+    return strcspn(value, "=(\r\n") == strlen("NDEBUG") && memcmp(value, "NDEBUG", strlen("NDEBUG")) == 0;
+}
+
+/* "NAME", "NAME=value", "NAME(x)=value"; as with compilers, a value ends with its line. */
+static bool define(hdrt__cc_clang_options *out, const char *value)
+{
+    hdrt__cc_buffer *macros = &out->macros;
     size_t name = strcspn(value, "=\r\n"), whole = strcspn(value, "\r\n");
-    if (name == whole)
+    if (is_asked_early(value))
+        hdrt__cc_arguments_add(&out->arguments, "-D%.*s", (int)whole, value);
+    else if (name == whole)
         hdrt__cc_buffer_format(macros, "#define %.*s 1\n", (int)name, value);
     else
         hdrt__cc_buffer_format(macros, "#define %.*s %.*s\n", (int)name, value, (int)(whole - name - 1),
@@ -223,9 +232,12 @@ static bool translate(hdrt__cc_clang_options *out, enum meaning meaning, const c
         hdrt__cc_arguments_add(arguments, "%s", value);
         hdrt__cc_arguments_add(&out->folders, "%s", value);
         return value[0] != '\0';
-    case DEFINE: return define(&out->macros, value);
+    case DEFINE: return define(out, value);
     case UNDEFINE:
-        hdrt__cc_buffer_format(&out->macros, "#undef %.*s\n", (int)strcspn(value, "\r\n"), value);
+        if (is_asked_early(value))
+            hdrt__cc_arguments_add(arguments, "-UNDEBUG");
+        else
+            hdrt__cc_buffer_format(&out->macros, "#undef %.*s\n", (int)strcspn(value, "\r\n"), value);
         return value[0] != '\0';
     case PRE_INCLUDE:
         hdrt__cc_arguments_add(arguments, "-include");

@@ -193,8 +193,9 @@ void hdrt__cc_reply_fail_by_memory(hdrt__cc_reply *reply, const hdrt__cc_request
 {
     if (request->memory_limit > 0)
         hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_LIMIT,
-                            "'%s' ran out of memory within its limit of %llu MiB of address space",
-                            request->compiler_path, (unsigned long long)(request->memory_limit >> 20));
+                            "'%s' ran out of memory and ended under a memory limit of %llu bytes of address space; "
+                            "memory_limit_bytes (hdjit: --memory-limit) raises it",
+                            request->compiler_path, (unsigned long long)request->memory_limit);
     else
         hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_LIMIT, "'%s' ran out of memory", request->compiler_path);
 }

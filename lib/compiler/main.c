@@ -45,6 +45,7 @@ static void reset_signals(void)
 {
     for (int number = 1; number < NSIG; number++)
         signal(number, SIG_DFL);
+    signal(SIGXFSZ, SIG_IGN); /* a source beyond the file size limit is then a failed write, with a message */
     sigset_t none;
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL);

@@ -17,7 +17,7 @@
 #include "jit/loader_cache.h"
 
 #define CLANG_NEWEST 40
-#define CLANG_OLDEST 11
+#define CLANG_OLDEST 14
 #define BUILTINS_PREFIX "libnvrtc-builtins.so."
 
 #if defined(__aarch64__)

@@ -134,7 +134,7 @@ static int open_root(hdrt__store *store, bool make)
         close(base);
     }
     if (root < 0 && why)
-        explain(store, HDRT_LOG_WARN, "cannot use", store->directory, why);
+        explain(store, HDRT_LOG_WARN, "not used:", store->directory, why);
     return root;
 }
 

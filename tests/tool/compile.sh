@@ -139,6 +139,19 @@ else
     expect 1 'memory' "a compiler that runs out of memory is a failure" \
         timeout 60 "$HDJIT" compile one.cu -o x.ptx -arch=sm_80 --memory-limit=48M --no-cache
 fi
+if sanitized || ! have_compiler clang; then
+    skip "a memory limit of one byte is named" "that takes clang, and no sanitizer"
+else
+    expect 1 'ended under a memory limit of 1 bytes.*--memory-limit' "a memory limit of one byte is named" \
+        timeout 60 "$HDJIT" compile one.cu -o x.ptx -arch=sm_80 --memory-limit=1 --no-cache --compiler=clang
+fi
+printf '#!/bin/sh\ncase "$*" in *--version*) exit 0;; esac\nexec cat /dev/zero\n' >endless
+chmod +x endless
+expect 1 "more than (2048|4096) bytes, the file size limit of this process" "a file size limit is named" \
+    timeout 60 sh -c 'ulimit -f 4; exec "$0" compile one.cu -o x.ptx -arch=sm_80 --no-cache --clang=./endless' "$HDJIT"
+(cat one.cu; yes '// padding' | head -n 1000) >long.cu
+expect 1 "long.cu.*no memory object for the source: File too large" "and for a source that is too long for it" \
+    timeout 60 sh -c 'ulimit -f 4; exec "$0" compile long.cu -o x.ptx -arch=sm_80 --no-cache --clang=./endless' "$HDJIT"
 
 # The worker killed in the middle of a compile.
 "$HDJIT" compile one.cu -o killed.ptx -arch=sm_80 --clang=./parent --no-cache 2>err &

@@ -91,6 +91,12 @@ expect 1 'pipe passes' "a kernel of another form is a failure, before any input"
 expect 1 'count.*upper|upper' "a kernel that is not there: the message has those that are" \
     "$HDJIT" pipe "$upper" lower </dev/null
 expect 1 'upper.*1024' "too large a block is a failure" "$HDJIT" pipe "$upper" upper --block=2000 <in
+! grep -q 'pipe passes' err
+result $? "and no word of arguments, which fit"
+expect 1 'bytes of shared memory' "too much shared memory is a failure" "$HDJIT" pipe "$upper" upper --shared=16M <in
+! grep -q 'pipe passes' err
+result $? "and no word of arguments there"
+expect 1 'pipe passes' "an argument too many has the word" "$HDJIT" pipe "$upper" upper u32:1 <in
 expect 0 'the grid 0,1,1 has no blocks' "a zero grid is said" "$HDJIT" pipe "$upper" upper --grid=0 <in
 expect 1 'fault|batch' "a fault is a failure, and ends" timeout 30 "$HDJIT" pipe more.cu fault --batch=1K <text
 if soft; then

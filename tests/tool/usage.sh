@@ -89,6 +89,17 @@ for word in '^driver  *soft' '^  cuda ' '^  soft ' '^devices' '^  0 .*compute ca
     grep -q "$word" out
     result $? "info has a line like '$word'"
 done
+mkdir open real
+chmod 777 open
+ln -s real link
+before=$(ls -R open real)
+for folder in open link; do
+    expect 0 '*' "info works with a cache folder that is refused" env HDRT_CACHE_DIR="$PWD/$folder" "$HDJIT" info
+    grep -Eq '^cache .*not used: .*(is a symbolic link|written by other users)' out
+    result $? "and says that it is not used, and why"
+done
+[ "$before" = "$(ls -R open real)" ]
+result $? "and makes nothing"
 expect 0 '' "info --json works" "$HDJIT" info --json
 for key in version driver drivers cuda soft devices compilers nvrtc clang companions rule worker soft_driver prelude \
     cache folder; do

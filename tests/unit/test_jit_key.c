@@ -464,6 +464,7 @@ START_TEST(clang_by_version)
     hdrt__found found;
     char path[600];
     make_program(in_root("one/clang-9"));
+    make_program(in_root("one/clang-13")); /* older than what is supported: never chosen */
     make_program(in_root("one/clang-15"));
     make_program(in_root("one/clang"));
     make_program(in_root("two/clang-22"));
@@ -486,6 +487,7 @@ START_TEST(clang_by_version)
     ck_assert_int_eq(hdrt__find_clang(NULL, &found), HDRT_OK);
     ck_assert_ptr_null(found.path);
     ck_assert_msg(strstr(found.rule, "HDRT_CLANG") && strstr(found.rule, in_root("one")), "%s", found.rule);
+    ck_assert_msg(strstr(found.rule, "down to clang-14 and clang in PATH"), "%s", found.rule);
     hdrt__found_free(&found);
     setenv("HDRT_CLANG", "clang-9", 1); /* a name is looked for in PATH */
     ck_assert_int_eq(hdrt__find_clang(NULL, &found), HDRT_OK);

@@ -62,6 +62,10 @@ static const struct refusal refusals[] = {
     {IN_KERNEL("add.u32 %r1, %r2, 12ab;"), 90, 218, "runs into a name"},
     {IN_KERNEL("add.u32 %r1 %r2, 1;"), 90, 218, "';' is expected, not '%r2'"},
     {IN_KERNEL("setp.lt.u32 %r1, %r2, 1;"), 90, 218, "must be a predicate"},
+    {IN_KERNEL("{ .pragma \"nounroll\" }"), 90, 218, "line 10: ';' is expected, not '}'"},
+    {IN_KERNEL("{ nobody.knows.this %r1\n}"), 90, 218, "line 11: ';' is expected, not '}'"},
+    {IN_KERNEL("{ p: .callprototype _ ()\n}"), 90, 218, "line 11: ';' is expected, not '}'"},
+    {HEAD ".pragma \"open\"\n", 90, 218, "';' is expected before the end of the text"},
 };
 
 START_TEST(refusals_say_why_and_where)
@@ -73,6 +77,34 @@ START_TEST(refusals_say_why_and_where)
     ck_assert_msg(code == refusal->code, "%.60s: %d (%s), expected %d", refusal->text, code, log, refusal->code);
     ck_assert_ptr_null(program);
     ck_assert_msg(strstr(log, refusal->says) != NULL, "'%s' does not say '%s'", log, refusal->says);
+}
+END_TEST
+
+static const char *const unfinished[] = {
+    "ret", "exit", "trap", "bar.sync 0", "bra $L", "call f, ()", "mov.u32 %r1, %r2", "ld.param.u64 %rd1, [o]",
+    "st.global.u32 [%rd1], %r1", "@%p1 ret", "@%p1 bra $L", "membar.gl", "fence.acq_rel.gpu", "nanosleep.u32 5",
+    "setp.lt.u32 %p1, %r1, 2", "prmt.b32 %r1, %r2, %r3, 5", "atom.global.add.u32 %r1, [%rd1], 1",
+    "ld.global.v2.u32 {%r1, %r2}, [%rd1]", ".reg .b32 %x", ".reg .b32 %y<3>", ".shared .align 4 .b8 s[4]",
+    ".local .align 4 .b8 l[4]", ".param .b64 q", ".pragma \"nounroll\"", "unknown.op %r1", "brkpt", "pmevent 1",
+};
+
+/* Every kind of statement before its block's end: taken with its ';', refused without, with the line of the '}'. */
+START_TEST(a_statement_without_its_end_is_refused)
+{
+    char text[512], log[512];
+    hdsoft_program *program = NULL;
+    for (int ended = 0; ended < 2; ended++) {
+        snprintf(text, sizeof text,
+                 HEAD ".func f()\n{\nret;\n}\n.entry k(.param .u64 o)\n{\n.reg .b32 %%r<9>;\n.reg .b64 %%rd<9>;\n.reg .pred %%p<4>;\n$L:\n{ %s%s\n}\nret;\n}\n", unfinished[_i], ended ? ";" : "");
+        int code = parse(text, strlen(text), 90, &program, log, sizeof log);
+        if (ended) {
+            ck_assert_msg(code == 0, "%s: %s", unfinished[_i], log);
+            hdsoft_program_destroy(program);
+        } else {
+            ck_assert_msg(code == 218, "%s: %d (%s)", unfinished[_i], code, log);
+            ck_assert_msg(strstr(log, "line 15: ") && strstr(log, "not '}'"), "%s: %s", unfinished[_i], log);
+        }
+    }
 }
 END_TEST
 
@@ -288,6 +320,7 @@ int main(void)
     Suite *suite = suite_create("soft_ptx");
     TCase *all = tcase_create("ptx");
     tcase_add_loop_test(all, refusals_say_why_and_where, 0, COUNT(refusals));
+    tcase_add_loop_test(all, a_statement_without_its_end_is_refused, 0, COUNT(unfinished));
     tcase_add_loop_test(all, dialects_are_taken, 0, COUNT(accepted));
     tcase_add_test(all, entries_are_described);
     tcase_add_test(all, slots_are_shared);

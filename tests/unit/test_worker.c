@@ -205,6 +205,40 @@ START_TEST(compiler_that_leaves_a_child)
 }
 END_TEST
 
+/* A failure that may be the limit's says what the limit was; one that cannot be anything else is the limit's. */
+START_TEST(memory_limit_is_named)
+{
+#ifndef HDRT_SANITIZED
+    static const struct {
+        const char *script, *message;
+        uint64_t memory_limit;
+        uint32_t status;
+    } cases[] = {
+        {"kill -SEGV $$", "ended under a memory limit of 67108864 bytes", 64u << 20, HDRT_CC_STATUS_LIMIT},
+        {"kill -ABRT $$", "ended under a memory limit of 67108864 bytes", 64u << 20, HDRT_CC_STATUS_LIMIT},
+        {"exit 135", "ended under a memory limit of 67108864 bytes", 64u << 20, HDRT_CC_STATUS_LIMIT},
+        {"kill -TERM $$", "signal 15 (Terminated) (the memory limit was 64 MiB)", 64u << 20, HDRT_CC_STATUS_CRASHED},
+        {"kill -SEGV $$", "signal 11 (Segmentation fault) (the memory limit was 1024 MiB)", 1u << 30,
+         HDRT_CC_STATUS_CRASHED},
+        {"exit 3", "ended with status 3 and said nothing (the memory limit was 1024 MiB)", 1u << 30,
+         HDRT_CC_STATUS_CRASHED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *script = folder_script(folder, "limited", cases[i].script);
+        worker_process worker = worker_start();
+        worker_ask ask = worker_ask_clang(script, "");
+        ask.memory_limit = cases[i].memory_limit;
+        worker_reply reply = worker_compile(&worker, &ask);
+        ck_assert_msg(reply.status == cases[i].status, "case %zu: %s", i, worker_print(&reply));
+        ck_assert_msg(worker_says(&reply, HDRT_CC_MESSAGE, cases[i].message), "case %zu: %s", i, worker_print(&reply));
+        worker_reply_free(&reply);
+        worker_stop(&worker);
+        free(script);
+    }
+#endif
+}
+END_TEST
+
 START_TEST(memory_limit)
 {
 #ifndef HDRT_SANITIZED
@@ -214,7 +248,7 @@ START_TEST(memory_limit)
     ask.memory_limit = 64u << 20;
     worker_reply reply = worker_compile(&worker, &ask);
     ck_assert_msg(reply.status == HDRT_CC_STATUS_LIMIT, "%s", worker_print(&reply));
-    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, "within its limit of 64 MiB"));
+    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, "ended under a memory limit of 67108864 bytes"));
     worker_reply_free(&reply);
     worker_stop(&worker);
     free(script);
@@ -531,7 +565,7 @@ static const misdeed misdeeds[] = {
     {"print LLVM ERROR: out of memory\nabort", HDRT_CC_STATUS_LIMIT, "ran out of memory", false, 0},
     {"access", HDRT_CC_STATUS_CRASHED, "crashed: an invalid memory access, or a stack overflow", false, 0},
     {"overflow", HDRT_CC_STATUS_CRASHED, "stack overflow", false, 0},
-    {"starve", HDRT_CC_STATUS_LIMIT, "ran out of memory within its limit of 256 MiB", false, 256u << 20},
+    {"starve", HDRT_CC_STATUS_LIMIT, "ended under a memory limit of 268435456 bytes", false, 256u << 20},
 #endif
 };
 
@@ -763,6 +797,7 @@ int main(void)
     tcase_add_test(tests, compiler_that_floods_its_errors);
     tcase_add_test(tests, compiler_that_leaves_a_child);
     tcase_add_test(tests, memory_limit);
+    tcase_add_test(tests, memory_limit_is_named);
     tcase_add_test(tests, endless_output);
     tcase_add_test(tests, surroundings_of_the_compiler);
     tcase_add_test(tests, surroundings_of_the_worker);

@@ -389,6 +389,25 @@ static void option_gives(const char *option, const char *source, const char *in_
     worker_reply_free(&reply);
 }
 
+/* The prelude asks for NDEBUG where it defines assert, so this one macro comes before it. */
+START_TEST(ndebug_switches_assert_off)
+{
+    static const struct {
+        const char *options[2];
+        bool asserts;
+    } cases[] = {{{NULL}, true}, {{"-DNDEBUG"}, false}, {{"-DNDEBUG=1"}, false}, {{"--define-macro=NDEBUG"}, false},
+                 {{"-DNDEBUG", "-UNDEBUG"}, true}, {{"-UNDEBUG", "-DNDEBUG"}, false}, {{"-DNDEBUGGER"}, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        worker_ask ask = ask_for("extern \"C\" __global__ void k(float *p) { assert(p[0] > 1); p[0] = 1; }\n");
+        for (size_t k = 0; k < 2; k++)
+            ask.options[k] = cases[i].options[k];
+        worker_reply reply = compile(&ask, HDRT_CC_STATUS_OK);
+        ck_assert_msg(worker_says(&reply, HDRT_CC_CODE_PTX, "__assertfail") == cases[i].asserts, "case %zu", i);
+        worker_reply_free(&reply);
+    }
+}
+END_TEST
+
 /* Names of the user's macros may be names of the prelude's template parameters; pre-includes see them. */
 START_TEST(macros_come_after_the_prelude)
 {
@@ -488,6 +507,12 @@ START_TEST(a_memory_limit_in_clang)
             ck_assert_msg(reply.status == HDRT_CC_STATUS_LIMIT, "%s", worker_print(&reply));
         worker_reply_free(&reply);
     }
+    ask.memory_limit = 1; /* not even the program's start: the kernel ends it by a signal */
+    worker_reply reply = compile(&ask, HDRT_CC_STATUS_LIMIT);
+    ck_assert_msg(worker_says(&reply, HDRT_CC_MESSAGE, "ended under a memory limit of 1 bytes"), "%s",
+                  worker_print(&reply));
+    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, "--memory-limit"));
+    worker_reply_free(&reply);
 #endif
 }
 END_TEST
@@ -614,6 +639,7 @@ int main(void)
     tcase_add_test(tests, functions_that_nobody_defines);
     tcase_add_test(tests, a_time_limit_in_clang);
     tcase_add_test(tests, a_memory_limit_in_clang);
+    tcase_add_test(tests, ndebug_switches_assert_off);
     tcase_add_test(tests, no_recorder);
     tcase_add_test(tests, companions_in_an_odd_place);
     tcase_add_test(tests, headers_by_links);

@@ -372,7 +372,7 @@ START_TEST(a_memory_limit)
     worker_ask ask = ask_for(source);
     ask.memory_limit = 400u << 20;
     worker_reply reply = compile(&ask, HDRT_CC_STATUS_LIMIT);
-    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, "ran out of memory within its limit of 400 MiB"));
+    ck_assert(worker_says(&reply, HDRT_CC_MESSAGE, "ended under a memory limit of 419430400 bytes"));
     worker_reply_free(&reply);
     ck_assert_int_ne(worker_wait(&worker, 5000), -1);
     close(worker.socket);

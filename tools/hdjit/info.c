@@ -177,6 +177,7 @@ static void print_text(const json_t *all)
     static const char *const compilers[] = {"nvrtc", "clang"};
     const json_t *part = json_object_get(all, "devices"), *device, *found = json_object_get(all, "companions");
     const char *folder = json_string_value(json_object_get(json_object_get(all, "cache"), "folder"));
+    const char *reason = json_string_value(json_object_get(json_object_get(all, "cache"), "reason"));
     size_t i;
 
     printf("hdjit      %s\ndriver     %s\n", text(all, "version"), text(all, "driver"));
@@ -195,10 +196,10 @@ static void print_text(const json_t *all)
     printf("companions (%s)\n", text(found, "rule"));
     for (i = 0; i < sizeof companions / sizeof companions[0]; i++)
         printf("  %-11s %s\n", companions[i][1], text(found, companions[i][0]));
-    if (folder)
+    if (folder && !reason)
         printf("cache      %s\n", folder);
     else
-        printf("cache      none: %s\n", text(json_object_get(all, "cache"), "reason"));
+        printf("cache      %s%s %s\n", folder ? folder : "none", folder ? "," : ":", reason ? reason : "no folder");
 }
 
 static int show(const options *o, report *r)

@@ -308,13 +308,32 @@ static int measure_two_way(pipeline *p)
     return status == HDRT_OK ? 0 : fail_status(-1, status, "measuring the copies");
 }
 
+/* The launch checks the same, and has the message. */
+static bool arguments_fit(const pipeline *p)
+{
+    const uint32_t leading = HDRT_KIND(HDRT_CLASS_INTEGER, sizeof(uint64_t));
+    hdrt_parameter parameter;
+    uint32_t count = 0;
+
+    for (; hdrt_kernel_parameter(p->kernel, count, &parameter) == HDRT_OK; count++) {
+        if (count >= LEADING_LIMIT + p->args->count)
+            return false;
+        uint32_t kind = count < LEADING_LIMIT ? leading : p->args->list[count - LEADING_LIMIT].kind;
+        uint32_t given = kind >> 24, expected = parameter.argument_class;
+        if ((kind & 0xffffffu) != parameter.size ||
+            (given != expected && given != HDRT_CLASS_UNKNOWN && expected != HDRT_CLASS_UNKNOWN))
+            return false;
+    }
+    return count == LEADING_LIMIT + p->args->count;
+}
+
 /* Finds what is wrong with the arguments before any input is read: a launch of no blocks is checked like any other. */
 static int check_launch(pipeline *p)
 {
     static const uint32_t none[3] = {0, 1, 1};
     int code = launch(p, p->slots[0].device_in, p->slots[0].device_out, 0, none);
 
-    if (code)
+    if (code && !arguments_fit(p))
         note("pipe passes (const unsigned char *in, unsigned char *out, unsigned long long n) and then each ARG");
     return code;
 }

@@ -85,7 +85,7 @@ void hdsoft_parser_expect_sign(hdsoft_parser *parser, char sign)
         hdsoft_parser_fail(parser, 218, token->line, "'%c' is expected before the end of the text", sign);
 }
 
-/* Past the next ";" outside of braces; a closing brace that was not opened here ends it too. */
+/* Past the next ";" outside of braces; it must come before a closing brace that was not opened here. */
 void hdsoft_parser_skip_statement(hdsoft_parser *parser)
 {
     unsigned open = 0;
@@ -93,13 +93,14 @@ void hdsoft_parser_skip_statement(hdsoft_parser *parser)
         const hdsoft_token *token = &parser->lexer.token;
         char sign = token->kind == HDSOFT_TOKEN_SIGN ? token->sign : '\0';
         if (sign == '}' && open == 0)
-            return;
+            break;
         open += sign == '{';
         open -= sign == '}';
         hdsoft_lexer_next(&parser->lexer);
         if (sign == ';' && open == 0)
             return;
     }
+    hdsoft_parser_expect_sign(parser, ';');
 }
 
 static void skip_braces(hdsoft_parser *parser)
