@@ -95,7 +95,8 @@ START_TEST(a_statement_without_its_end_is_refused)
     hdsoft_program *program = NULL;
     for (int ended = 0; ended < 2; ended++) {
         snprintf(text, sizeof text,
-                 HEAD ".func f()\n{\nret;\n}\n.entry k(.param .u64 o)\n{\n.reg .b32 %%r<9>;\n.reg .b64 %%rd<9>;\n.reg .pred %%p<4>;\n$L:\n{ %s%s\n}\nret;\n}\n", unfinished[_i], ended ? ";" : "");
+                 HEAD ".func f()\n{\nret;\n}\n.entry k(.param .u64 o)\n{\n.reg .b32 %%r<9>;\n"
+                 ".reg .b64 %%rd<9>;\n.reg .pred %%p<4>;\n$L:\n{ %s%s\n}\nret;\n}\n", unfinished[_i], ended ? ";" : "");
         int code = parse(text, strlen(text), 90, &program, log, sizeof log);
         if (ended) {
             ck_assert_msg(code == 0, "%s: %s", unfinished[_i], log);
