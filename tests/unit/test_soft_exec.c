@@ -749,7 +749,7 @@ START_TEST(all_blocks_of_a_cooperative_launch_are_resident)
 {
     engine_open(
         &engine, KERNEL
-        "mov.b32 %r1, %envreg1;\nmov.b32 %r2, %envreg2;\nmov.b64 %rd1, {%r1, %r2};\nmov.u32 %r3, %nctaid.x;\n"
+        "mov.b32 %r1, %envreg1;\nmov.b32 %r2, %envreg2;\nmov.b64 %rd1, {%r2, %r1};\nmov.u32 %r3, %nctaid.x;\n"
         "mov.u32 %r6, 0;\n$R: red.global.add.u32 [%g], 1;\nbar.sync 0;\nadd.u32 %r6, %r6, 1;\nsetp.ne.u32 %p1, %t, 0;\n"
         "@%p1 bra $W;\natom.add.release.gpu.u32 %r4, [%rd1], 1;\nmul.lo.u32 %r7, %r3, %r6;\n$S: ld.acquire.gpu.u32 "
         "%r5, [%rd1];\n"

@@ -37,8 +37,8 @@
     X("%globaltimer", 64, nanoseconds()) \
     X("%globaltimer_lo", 32, nanoseconds()) \
     X("%globaltimer_hi", 32, nanoseconds() >> 32) \
-    X("%envreg1", 32, run->workspace) \
-    X("%envreg2", 32, run->workspace >> 32) \
+    X("%envreg1", 32, run->workspace >> 32) \
+    X("%envreg2", 32, run->workspace) \
     X("%envreg0", 32, 0) \
     X("%total_smem_size", 32, run->shared_bytes) \
     X("%dynamic_smem_size", 32, run->dynamic_bytes) \
