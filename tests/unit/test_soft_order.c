@@ -331,6 +331,180 @@ START_TEST(events_of_another_context)
 }
 END_TEST
 
+/* ---- memory in a stream's order ---- */
+
+#define BLOCKS 15
+#define GIB ((size_t)1 << 30)
+
+static size_t free_bytes(void)
+{
+    size_t there, total;
+    OK(cuMemGetInfo(&there, &total));
+    return there;
+}
+
+/* Most of the device in pieces, time and again, and nothing waited for. Each round reads back what it wrote. */
+static void use_all_of_it(hdcu_stream stream, unsigned rounds, size_t bytes, uint32_t *seen)
+{
+    for (unsigned round = 0; round < rounds; round++) {
+        hdcu_pointer blocks[BLOCKS];
+        for (unsigned i = 0; i < BLOCKS; i++) {
+            OK(cuMemAllocAsync(&blocks[i], bytes, stream));
+            OK(cuMemsetD32Async(blocks[i] + bytes - 4, round * BLOCKS + i, 1, stream));
+        }
+        for (unsigned i = 0; i < BLOCKS; i++)
+            OK(cuMemcpyDtoHAsync(&seen[round * BLOCKS + i], blocks[i] + bytes - 4, 4, stream));
+        for (unsigned i = 0; i < BLOCKS; i++)
+            OK(cuMemFreeAsync(blocks[i], stream));
+    }
+}
+
+static void check_seen(const uint32_t *seen, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        ck_assert_uint_eq(seen[i], i);
+}
+
+static void memory_rounds(hdcu_stream stream, bool gated)
+{
+    enum { ROUNDS = 20 };
+    uint32_t *seen = new_pinned(ROUNDS * BLOCKS * sizeof *seen);
+    size_t before = free_bytes();
+    gate closed = gated ? gate_on(stream) : (gate){NULL};
+    use_all_of_it(stream, ROUNDS, GIB, seen);
+    if (gated)
+        gate_open(closed);
+    OK(cuStreamSynchronize(stream));
+    check_seen(seen, ROUNDS * BLOCKS);
+    ck_assert_uint_eq(free_bytes(), before);
+}
+
+START_TEST(memory_of_frees_ahead)
+{
+    soft_start();
+    memory_rounds(new_stream(1), _i);
+}
+END_TEST
+
+START_TEST(lazy_memory_of_frees_ahead)
+{
+    soft_start_lazy();
+    memory_rounds(new_stream(1), _i);
+}
+END_TEST
+
+/* A host that waited for the gate here would wait for ever. */
+START_TEST(memory_that_is_really_short)
+{
+    soft_start();
+    hdcu_stream stream = new_stream(1), other = new_stream(1);
+    hdcu_pointer blocks[BLOCKS], more;
+    hdcu_pool pool;
+    uint64_t used;
+    size_t before = free_bytes();
+    gate closed = gate_on(stream);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        OK(cuMemAllocAsync(&blocks[i], GIB, stream));
+    IS(cuMemAllocAsync(&more, GIB, stream), 2);
+    OK(cuMemFreeAsync(blocks[0], stream));
+    IS(cuMemAllocAsync(&more, GIB, other), 2); /* whose order says nothing about the free */
+    IS(cuMemAlloc(&more, GIB), 2);
+    IS(cuMemAllocAsync(&more, 2 * GIB, stream), 2);
+    OK(cuMemAllocAsync(&blocks[0], GIB, stream));
+    IS(cuMemAllocAsync(&more, GIB, stream), 2); /* a free serves once */
+    OK(cuDeviceGetDefaultMemPool(&pool, 0));
+    OK(cuMemPoolGetAttribute(pool, HDCU_MEMPOOL_ATTR_USED_MEM_HIGH, &used));
+    ck_assert_uint_eq(used, BLOCKS * GIB);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        OK(cuMemFreeAsync(blocks[i], stream));
+    gate_open(closed);
+    OK(cuStreamSynchronize(stream));
+    ck_assert_uint_eq(free_bytes(), before);
+    OK(cuMemPoolGetAttribute(pool, HDCU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    ck_assert_uint_eq(used, 0);
+}
+END_TEST
+
+/* Sizes that fit each other's places badly, behind a gate, in more addresses than a device has. */
+START_TEST(addresses_of_frees_ahead)
+{
+    soft_start();
+    enum { ROUNDS = 30 };
+    static const size_t sizes[] = {GIB * 15, GIB * 7 + 12345, GIB / 3, GIB * 11, 4096, GIB * 5};
+    hdcu_stream stream = new_stream(1);
+    hdcu_pointer kept, block, second, base;
+    uint32_t *seen = new_pinned(ROUNDS * sizeof *seen);
+    size_t before = free_bytes(), bytes;
+    gate closed = gate_on(stream);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        size_t size = sizes[round % 6];
+        OK(cuMemAllocAsync(&block, size, stream));
+        OK(cuMemGetAddressRange(&base, &bytes, block + size - 1));
+        ck_assert_uint_eq(base, block);
+        ck_assert_uint_eq(bytes, size);
+        if (round == 20) /* lies among the others to the end */
+            OK(cuMemAllocAsync(&kept, 1 << 20, stream));
+        OK(cuMemAllocAsync(&second, 1 << 20, stream));
+        ck_assert(second >= block + size || second + (1 << 20) <= block);
+        OK(cuMemsetD32Async(block, round, 1, stream));
+        OK(cuMemsetD32Async(second, ~round, 1, stream));
+        OK(cuMemcpyDtoHAsync(&seen[round], block, 4, stream));
+        OK(cuMemFreeAsync(block, stream));
+        IS(cuMemFreeAsync(block, stream), 1);
+        OK(cuMemFreeAsync(second, stream));
+    }
+    gate_open(closed);
+    OK(cuStreamSynchronize(stream));
+    check_seen(seen, ROUNDS);
+    OK(cuMemFree(kept));
+    ck_assert_uint_eq(free_bytes(), before);
+}
+END_TEST
+
+/*/* Whatever is held up, every round needs the same as the first. */
+START_TEST(many_rounds_of_memory)
+{
+    soft_start();
+    hdcu_stream stream = new_stream(1);
+    hdcu_pointer block;
+    size_t before = free_bytes();
+    for (unsigned round = 0; round < 10000; round++) {
+        gate closed = {NULL};
+        if (round % 2500 == 0)
+            closed = gate_on(stream);
+        OK(cuMemAllocAsync(&block, 15 * GIB / (round % 2500 < 8 ? 1 : 262144), stream));
+        OK(cuMemFreeAsync(block, stream));
+        if (closed.flag)
+            gate_open(closed);
+    }
+    OK(cuStreamSynchronize(stream));
+    ck_assert_uint_eq(free_bytes(), before);
+}
+END_TEST
+
+/* Addresses that were taken over are not those of the old block once its free is done, and the fault says which. */
+START_TEST(a_fault_among_frees)
+{
+    soft_start();
+    hdcu_stream stream = new_stream(1), other = new_stream(1);
+    hdcu_pointer first = 0, block;
+    gate closed = gate_on(stream);
+    for (unsigned round = 0; round < 10; round++) {
+        OK(cuMemAllocAsync(&block, 12 * GIB, stream));
+        first = first ? first : block;
+        OK(cuMemFreeAsync(block, stream));
+    }
+    OK(cuMemAllocAsync(&block, 64, other));
+    OK(cuMemFreeAsync(block, other));
+    OK(cuMemsetD8Async(first, 1, 4, other));
+    IS(cuStreamSynchronize(other), 700);
+    ck_assert_ptr_nonnull(strstr(soft_last_fault(), "has not allocated yet"));
+    gate_open(closed);
+    IS(cuMemFreeAsync(first, stream), 700);
+    OK(cuDevicePrimaryCtxReset(0));
+}
+END_TEST
+
 /* ---- the lazy policy ---- */
 
 START_TEST(lazy_shows_a_missing_synchronisation)
@@ -652,8 +826,12 @@ int main(void)
     GROUP(suite, "faults", injection, injection_from_the_environment, faults_stay,
           a_fault_leaves_the_callers_memory_alone, a_fault_is_one_device_s);
     GROUP(suite, "ends", many_threads, forked_child);
+    GROUP(suite, "memory", memory_that_is_really_short, addresses_of_frees_ahead, many_rounds_of_memory,
+          a_fault_among_frees);
     TCase *tables = tcase_create("tables");
     tcase_set_timeout(tables, 60);
+    tcase_add_loop_test(tables, memory_of_frees_ahead, 0, 2);
+    tcase_add_loop_test(tables, lazy_memory_of_frees_ahead, 0, 2);
     tcase_add_loop_test(tables, wait_values, 0, sizeof conditions / sizeof *conditions);
     for (int i = 0; i < 4; i++)
         tcase_add_loop_exit_test(tables, exit_at_any_moment, 0, i, i + 1);

@@ -26,7 +26,7 @@ hdcu_result hdsoft__cuMemAlloc(hdcu_pointer *out, size_t bytes)
         return HDCU_ERROR_INVALID_VALUE;
     hdsoft__allocation like = hdsoft__born(HDSOFT__RANGE_LIVE);
     hdsoft_range range;
-    int status = hdsoft__memory_take(hdsoft__here()->device->memory, bytes, &like, &range);
+    int status = hdsoft__memory_take(hdsoft__here()->device->memory, bytes, &like, NULL, &range);
     if (!status)
         *out = range.base;
     return (hdcu_result)status;
@@ -65,7 +65,7 @@ hdcu_result hdsoft__cuMemFree(hdcu_pointer address)
         status = hdsoft__wait_since(device, allocation.birth);
     else if (allocation.state == HDSOFT__RANGE_PENDING)
         status = hdsoft__wait_all(device, NULL);
-    hdsoft_memory_release(device->memory, address);
+    hdsoft__memory_remove(device->memory, &allocation);
     if (allocation.pool)
         hdsoft__pool_gave(allocation.pool, allocation.range.end - allocation.range.base);
     return (hdcu_result)status;

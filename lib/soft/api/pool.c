@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "soft/model/pool.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "soft/api/entry.h"
 #include "soft/model/capture.h"
@@ -20,17 +20,28 @@ static int stream_for_memory(hdcu_stream handle, hdsoft__stream **out)
     return status ? status : hdsoft__stream_for_work(handle, out);
 }
 
+/* `leaving` is for a free, which owns it if all goes well. */
 static int enqueue_range(hdsoft__stream *stream, hdsoft__task_kind kind, hdsoft__device *device, hdsoft__pool *pool,
-                         const hdsoft_range *range)
+                         const hdsoft_range *range, hdsoft__leaving *leaving)
 {
     hdsoft__task *task = hdsoft__task_new(kind);
     if (!task)
         return HDCU_ERROR_OUT_OF_MEMORY;
     task->range.memory = device->memory;
     task->range.pool = pool;
-    task->range.base = range->base;
-    task->range.size = range->end - range->base;
-    return hdsoft__submit(stream, task, NULL);
+    task->range.of = *range;
+    int status = hdsoft__submit(stream, task, NULL);
+    if (!status && leaving) {
+        /* The lock is held since: the command is still there, and nothing of it was done. */
+        leaving->range = *range;
+        if (pool) {
+            leaving->counter = &pool->used;
+            leaving->counted = range->end - range->base;
+        }
+        hdsoft__memory_leave(device->memory, &stream->leaving, leaving);
+        task->range.leaving = leaving;
+    }
+    return status;
 }
 
 static hdcu_result allocate(hdcu_pointer *out, size_t bytes, hdsoft__pool *pool, hdcu_stream handle)
@@ -51,12 +62,14 @@ static hdcu_result allocate(hdcu_pointer *out, size_t bytes, hdsoft__pool *pool,
     like.owner = stream->context;
     like.pool = stream->capture ? NULL : pool; /* a graph's memory is no pool's */
     hdsoft_range range;
-    status = hdsoft__memory_take(pool->device->memory, bytes, &like, &range);
+    hdsoft__leaving_list *leaving = stream->capture ? NULL : &stream->leaving; /* a graph is in no stream's order */
+    status = hdsoft__memory_take(pool->device->memory, bytes, &like, leaving, &range);
     if (status)
         return (hdcu_result)status;
-    status = enqueue_range(stream, HDSOFT__TASK_ALLOCATE, pool->device, pool, &range);
+    status = enqueue_range(stream, HDSOFT__TASK_ALLOCATE, pool->device, pool, &range, NULL);
     if (status) {
-        hdsoft_memory_release(pool->device->memory, range.base);
+        like.range = range;
+        hdsoft__memory_remove(pool->device->memory, &like);
         return (hdcu_result)status;
     }
     if (!stream->capture)
@@ -87,10 +100,17 @@ hdcu_result hdsoft__cuMemFreeAsync(hdcu_pointer address, hdcu_stream handle)
         allocation.range.kind != HDSOFT_RANGE_DEVICE || !allocation.owner)
         return HDCU_ERROR_INVALID_VALUE;
     if (stream->capture)
-        return (hdcu_result)enqueue_range(stream, HDSOFT__TASK_SUSPEND, device, NULL, &allocation.range);
+        return (hdcu_result)enqueue_range(stream, HDSOFT__TASK_SUSPEND, device, NULL, &allocation.range, NULL);
     if (!hdsoft__memory_claim_free(device->memory, address))
         return HDCU_ERROR_INVALID_VALUE;
-    return (hdcu_result)enqueue_range(stream, HDSOFT__TASK_FREE, device, allocation.pool, &allocation.range);
+    hdsoft__leaving *leaving = calloc(1, sizeof *leaving);
+    status = leaving ? enqueue_range(stream, HDSOFT__TASK_FREE, device, allocation.pool, &allocation.range, leaving)
+                     : HDCU_ERROR_OUT_OF_MEMORY;
+    if (status) {
+        hdsoft__memory_unclaim_free(device->memory, &allocation.range);
+        free(leaving);
+    }
+    return (hdcu_result)status;
 }
 
 /* ---- pools ---- */

@@ -59,16 +59,25 @@ void hdsoft__space_destroy(hdsoft__space *space)
     space->pattern_file = -1;
 }
 
+bool hdsoft__space_reserve(hdsoft__space *space, size_t more)
+{
+    size_t capacity = space->free_capacity ? space->free_capacity : 64;
+    while (capacity - space->free_count < more)
+        capacity *= 2;
+    if (capacity == space->free_capacity)
+        return true;
+    hdsoft__extent *grown = realloc(space->free, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    space->free = grown;
+    space->free_capacity = capacity;
+    return true;
+}
+
 static bool insert_extent(hdsoft__space *space, size_t index, uint64_t base, uint64_t bytes)
 {
-    if (space->free_count == space->free_capacity) {
-        size_t capacity = space->free_capacity ? 2 * space->free_capacity : 64;
-        hdsoft__extent *grown = realloc(space->free, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        space->free = grown;
-        space->free_capacity = capacity;
-    }
+    if (!hdsoft__space_reserve(space, 1))
+        return false;
     memmove(space->free + index + 1, space->free + index, (space->free_count - index) * sizeof *space->free);
     space->free[index] = (hdsoft__extent){base, bytes};
     space->free_count++;
@@ -98,23 +107,14 @@ static bool open_backing(hdsoft__space *space, uint64_t end)
 uint64_t hdsoft__space_take(hdsoft__space *space, uint64_t bytes, uint64_t align)
 {
     for (size_t i = 0; i < space->free_count; i++) {
-        hdsoft__extent *extent = &space->free[i];
+        const hdsoft__extent *extent = &space->free[i];
         uint64_t start = (extent->base + align - 1) & ~(align - 1);
         uint64_t lead = start - extent->base;
         if (lead > extent->bytes || extent->bytes - lead < bytes)
             continue;
-        uint64_t tail = extent->bytes - lead - bytes;
-        if (lead && tail) {
-            if (!insert_extent(space, i + 1, start + bytes, tail))
-                continue;
-            space->free[i].bytes = lead;
-        } else if (lead) {
-            extent->bytes = lead;
-        } else if (tail) {
-            *extent = (hdsoft__extent){start + bytes, tail};
-        } else {
-            remove_extent(space, i);
-        }
+        if (!hdsoft__space_reserve(space, 1))
+            break;
+        hdsoft__space_take_at(space, start, bytes);
         return start;
     }
     uint64_t start = (space->top + align - 1) & ~(align - 1);
@@ -128,16 +128,39 @@ uint64_t hdsoft__space_take(hdsoft__space *space, uint64_t bytes, uint64_t align
     return start;
 }
 
-void hdsoft__space_give(hdsoft__space *space, uint64_t base, uint64_t bytes)
+/* The number of free stretches that begin below the address. */
+static size_t extents_below(const hdsoft__space *space, uint64_t address)
 {
     size_t low = 0, high = space->free_count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (space->free[middle].base < base)
+        if (space->free[middle].base < address)
             low = middle + 1;
         else
             high = middle;
     }
+    return low;
+}
+
+void hdsoft__space_take_at(hdsoft__space *space, uint64_t base, uint64_t bytes)
+{
+    size_t index = extents_below(space, base + 1) - 1;
+    hdsoft__extent *extent = &space->free[index];
+    uint64_t lead = base - extent->base, tail = extent->bytes - lead - bytes;
+    if (lead) {
+        extent->bytes = lead;
+        if (tail)
+            insert_extent(space, index + 1, base + bytes, tail);
+    } else if (tail) {
+        *extent = (hdsoft__extent){base + bytes, tail};
+    } else {
+        remove_extent(space, index);
+    }
+}
+
+void hdsoft__space_give(hdsoft__space *space, uint64_t base, uint64_t bytes)
+{
+    size_t low = extents_below(space, base);
     bool joins_before = low > 0 && space->free[low - 1].base + space->free[low - 1].bytes == base;
     bool joins_after = low < space->free_count && base + bytes == space->free[low].base;
     if (joins_before && joins_after) {
@@ -200,6 +223,7 @@ void hdsoft__space_fill(hdsoft__space *space, uint64_t base, uint64_t bytes)
                      0) == MAP_FAILED)
                 break;
             madvise(at, part, MADV_DONTFORK);
+            madvise(at, part, MADV_DONTDUMP);
             at += part;
         }
     }

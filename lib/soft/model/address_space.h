@@ -41,6 +41,10 @@ static inline unsigned char *hdsoft__space_host(const hdsoft__space *space, uint
 
 /* Lowest free stretch of `bytes`, its start a multiple of `align` (a power of two); 0: none is left. */
 uint64_t hdsoft__space_take(hdsoft__space *space, uint64_t bytes, uint64_t align);
+/* Have room for `more` further entries in the list of free stretches; false: out of memory. */
+bool hdsoft__space_reserve(hdsoft__space *space, size_t more);
+/* Take just this stretch, which must be free; it needs no memory if one entry is reserved. */
+void hdsoft__space_take_at(hdsoft__space *space, uint64_t base, uint64_t bytes);
 /* Give a stretch back; may fail for want of memory, then those addresses are never used again. */
 void hdsoft__space_give(hdsoft__space *space, uint64_t base, uint64_t bytes);
 

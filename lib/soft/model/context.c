@@ -79,7 +79,7 @@ static void free_memory(hdsoft__context *context)
     hdsoft__allocation allocation;
     hdsoft_memory *memory = context->device->memory;
     for (uint64_t from = 0; hdsoft__memory_next_owned(memory, context, from, &allocation); from = allocation.range.end)
-        hdsoft_memory_release(memory, allocation.range.base);
+        hdsoft__memory_remove(memory, &allocation);
     for (uint64_t from = 0; hdsoft__memory_next_owned(hdsoft__the.hosts, context, from, &allocation);
          from = allocation.range.end)
         hdsoft__memory_unmap_host(hdsoft__the.hosts, allocation.range.base);

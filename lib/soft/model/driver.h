@@ -106,7 +106,8 @@ typedef struct hdsoft__task {
         struct {
             hdsoft_memory *memory;
             hdsoft__pool *pool;
-            uint64_t base, size;
+            hdsoft_range of;
+            hdsoft__leaving *leaving; /* of an enqueued free */
         } range;
         hdsoft__event *event;
     };
@@ -149,6 +150,7 @@ struct CUstream_st {
     hdsoft__stream *next, *previous;                 /* of the context */
     hdsoft__stream *busy_next, *busy_previous;       /* of the device: those with commands */
     hdsoft__command *first, *last;
+    hdsoft__leaving_list leaving;                    /* frees among them */
     uint64_t issued, completed, forced;              /* positions */
     uint64_t id;
     unsigned flags, references, launches, queries;
@@ -326,6 +328,8 @@ hdsoft__task *hdsoft__task_new(hdsoft__task_kind kind);
 hdsoft__task *hdsoft__event_task(hdsoft__task_kind kind, hdsoft__event *event);                  /* locked; NULL: 2 */
 hdsoft__task *hdsoft__task_hold(hdsoft__task *task);                                             /* locked */
 void hdsoft__task_release(hdsoft__task *task); /* locked; NULL is fine */
+/* A free's range is gone: what nobody took over is given back. locked */
+void hdsoft__task_freed(hdsoft__task *task);
 /* One step of a command's current task, without the lock: 1 more to do, 2 the same but nothing moved, 0 done, else
  * -code with text. */
 int hdsoft__task_step(hdsoft__device *device, hdsoft__command *command, char *text, size_t capacity);

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "soft/model/driver.h"
-#include "soft/model/pool.h"
 
 /* How often memory is looked at that a stream waits for, at first and at most. */
 #define POLL_FIRST_NS 20000u
@@ -174,7 +173,7 @@ static void call_host(hdsoft__device *device, hdsoft__stream *stream)
 /* What of a task is done under the lock: pools are counted when the stream gets to the free, graphs record events. */
 static void task_finished(hdsoft__stream *stream, hdsoft__command *command)
 {
-    const hdsoft__task *task = command->tasks[command->task_index++];
+    hdsoft__task *task = command->tasks[command->task_index++];
     if (task->kind == HDSOFT__TASK_RECORD_EVENT) {
         hdsoft__mark *mark = hdsoft__mark_reached(stream);
         if (mark) {
@@ -183,8 +182,8 @@ static void task_finished(hdsoft__stream *stream, hdsoft__command *command)
             task->event->capture_id = 0;
         }
     }
-    if (task->kind == HDSOFT__TASK_FREE && task->range.pool)
-        hdsoft__pool_gave(task->range.pool, task->range.size);
+    if (task->kind == HDSOFT__TASK_FREE)
+        hdsoft__task_freed(task);
 }
 
 static void step(hdsoft__device *device, hdsoft__stream *stream)

@@ -21,10 +21,18 @@ typedef struct freed_block {
     uint64_t block, block_bytes;
 } freed_block;
 
+/* A PENDING range whose addresses are still those of ranges being freed ahead of it in its stream. */
+typedef struct successor {
+    struct successor *next, *previous;
+    hdsoft__allocation allocation;
+} successor;
+
 struct hdsoft_memory {
     pthread_rwlock_t lock;
-    hdsoft__allocation *ranges; /* sorted by base */
+    hdsoft__allocation *ranges; /* sorted by base; there is always room for the successors too */
     size_t count, capacity;
+    successor *successor_first, *successor_last; /* in the order in which they were made */
+    size_t successor_count, successor_current;   /* all of them; those not being freed */
     hdsoft__space space;
     uint64_t total, used, next_id;
     _Atomic uint64_t epoch;
@@ -73,6 +81,10 @@ void hdsoft__memory_destroy(hdsoft_memory *memory)
 {
     if (!memory)
         return;
+    for (successor *at = memory->successor_first, *next; at; at = next) {
+        next = at->next;
+        free(at);
+    }
     hdsoft__space_destroy(&memory->space);
     pthread_rwlock_destroy(&memory->use);
     pthread_rwlock_destroy(&memory->lock);
@@ -109,21 +121,27 @@ static hdsoft__allocation *range_from(hdsoft_memory *memory, uint64_t base)
     return allocation && allocation->range.base == base ? allocation : NULL;
 }
 
-static bool insert_range(hdsoft_memory *memory, const hdsoft__allocation *allocation)
+/* Have room for one range more. */
+static bool reserve_range(hdsoft_memory *memory)
 {
-    if (memory->count == memory->capacity) {
-        size_t capacity = memory->capacity ? 2 * memory->capacity : 64;
-        hdsoft__allocation *grown = realloc(memory->ranges, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        memory->ranges = grown;
-        memory->capacity = capacity;
-    }
+    if (memory->count + memory->successor_count < memory->capacity)
+        return true;
+    size_t capacity = memory->capacity ? 2 * memory->capacity : 64;
+    hdsoft__allocation *grown = realloc(memory->ranges, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    memory->ranges = grown;
+    memory->capacity = capacity;
+    return true;
+}
+
+/* There is room for it. */
+static void insert_range(hdsoft_memory *memory, const hdsoft__allocation *allocation)
+{
     size_t index = ranges_up_to(memory, allocation->range.base);
     memmove(memory->ranges + index + 1, memory->ranges + index, (memory->count - index) * sizeof *memory->ranges);
     memory->ranges[index] = *allocation;
     memory->count++;
-    return true;
 }
 
 static void remove_range(hdsoft_memory *memory, hdsoft__allocation *allocation)
@@ -132,6 +150,74 @@ static void remove_range(hdsoft_memory *memory, hdsoft__allocation *allocation)
     memory->count--;
     memmove(allocation, allocation + 1, (memory->count - index) * sizeof *memory->ranges);
     atomic_fetch_add_explicit(&memory->epoch, 1, memory_order_release);
+}
+
+static void add_successor(hdsoft_memory *memory, successor *added)
+{
+    added->previous = memory->successor_last;
+    if (added->previous)
+        added->previous->next = added;
+    else
+        memory->successor_first = added;
+    memory->successor_last = added;
+    memory->successor_count++;
+    memory->successor_current++;
+}
+
+static void remove_successor(hdsoft_memory *memory, successor *gone)
+{
+    *(gone->previous ? &gone->previous->next : &memory->successor_first) = gone->next;
+    *(gone->next ? &gone->next->previous : &memory->successor_last) = gone->previous;
+    memory->successor_count--;
+    memory->successor_current -= !gone->allocation.freeing;
+    free(gone);
+}
+
+static successor *successor_of(hdsoft_memory *memory, uint64_t id)
+{
+    /* From both ends: who comes about is among the oldest, who is freed among the latest. */
+    successor *first = memory->successor_first, *last = memory->successor_last;
+    for (size_t i = 0; i < memory->successor_count; i += 2, first = first->next, last = last->previous) {
+        if (first->allocation.range.id == id)
+            return first;
+        if (last->allocation.range.id == id)
+            return last;
+    }
+    return NULL;
+}
+
+/* That very range, wherever it is. */
+static hdsoft__allocation *find_range(hdsoft_memory *memory, const hdsoft_range *range)
+{
+    hdsoft__allocation *allocation = range_from(memory, range->base);
+    if (allocation && allocation->range.id == range->id)
+        return allocation;
+    successor *heir = successor_of(memory, range->id);
+    return heir ? &heir->allocation : NULL;
+}
+
+/* The range that an address means to those who enqueue now. */
+static hdsoft__allocation *latest_at(hdsoft_memory *memory, uint64_t address)
+{
+    size_t left = memory->successor_current;
+    for (successor *at = memory->successor_last; at && left; at = at->previous) {
+        hdsoft__allocation *allocation = &at->allocation;
+        if (!allocation->freeing && address >= allocation->range.base && address < allocation->range.end)
+            return allocation;
+        left -= !allocation->freeing;
+    }
+    return range_at(memory, address);
+}
+
+static hdsoft__allocation *latest_from(hdsoft_memory *memory, uint64_t base)
+{
+    hdsoft__allocation *allocation = latest_at(memory, base);
+    return allocation && allocation->range.base == base ? allocation : NULL;
+}
+
+static uint64_t rounded_size(uint64_t size)
+{
+    return (size + GRAIN - 1) & ~(GRAIN - 1);
 }
 
 uint64_t hdsoft__memory_used(hdsoft_memory *memory)
@@ -185,62 +271,174 @@ static void release_oldest(hdsoft_memory *memory)
     memory->quarantine_count--;
 }
 
-static void quarantine(hdsoft_memory *memory, const hdsoft__allocation *gone)
+/* Keep a freed range's addresses for a while, if they are still its own. */
+static void quarantine(hdsoft_memory *memory, const hdsoft_range *range, uint64_t block, uint64_t block_bytes)
 {
+    if (!block_bytes)
+        return;
     if (memory->quarantine_count == QUARANTINE)
         release_oldest(memory);
     size_t index = (memory->quarantine_first + memory->quarantine_count++) % QUARANTINE;
-    memory->quarantine[index] = (freed_block){gone->range, gone->block, gone->block_bytes};
-    memory->quarantine_bytes += gone->block_bytes;
+    memory->quarantine[index] = (freed_block){*range, block, block_bytes};
+    memory->quarantine_bytes += block_bytes;
     while (memory->quarantine_count > 1 && memory->quarantine_bytes > memory->space.bytes / 4)
         release_oldest(memory);
 }
 
-static int take(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft__allocation *allocation)
+/* ---- taking over from frees that are ahead in the stream ---- */
+
+static void unlink_leaving(hdsoft__leaving *leaving)
+{
+    hdsoft__leaving_list *list = leaving->list;
+    if (!list)
+        return;
+    *(leaving->previous ? &leaving->previous->next : &list->first) = leaving->next;
+    *(leaving->next ? &leaving->next->previous : &list->last) = leaving->previous;
+    list->charge -= leaving->charge;
+    leaving->list = NULL;
+}
+
+/* Whether that many bytes are free, or will be. */
+static bool enough_bytes(const hdsoft_memory *memory, const hdsoft__leaving_list *list, uint64_t bytes)
+{
+    uint64_t there = memory->total - memory->used;
+    for (const hdsoft__leaving *at = list ? list->last : NULL; at && there < bytes; at = at->previous)
+        there += at->memory == memory ? at->charge : 0;
+    return there >= bytes;
+}
+
+/* Let up to `wanted` bytes that leave count as an allocation's: the latest first, as older ones have least left. */
+static uint64_t inherit_bytes(hdsoft_memory *memory, hdsoft__leaving_list *list, uint64_t wanted)
+{
+    uint64_t inherited = 0;
+    for (hdsoft__leaving *at = list ? list->last : NULL, *next; at && list->charge && inherited < wanted; at = next) {
+        next = at->previous;
+        if (at->memory != memory)
+            continue;
+        uint64_t part = at->charge < wanted - inherited ? at->charge : wanted - inherited;
+        uint64_t counted = at->counted < part ? at->counted : part;
+        at->charge -= part;
+        list->charge -= part;
+        inherited += part;
+        at->counted -= counted;
+        if (at->counter)
+            *at->counter -= counted;
+        if (!at->charge && !at->block_bytes)
+            unlink_leaving(at);
+    }
+    return inherited;
+}
+
+/* After a try to take [base, end): the stretches that were not taken go back to those whose they are. */
+static void keep_the_rest(hdsoft_memory *memory, hdsoft__leaving_list *list, uint64_t base, uint64_t end,
+                          hdsoft__allocation *allocation)
+{
+    for (hdsoft__leaving *at = list->first, *next; at; at = next) {
+        next = at->next;
+        if (at->memory != memory || !at->block_bytes)
+            continue;
+        uint64_t first = at->block, last = at->block + at->block_bytes;
+        if (first < end && last > base) {
+            /* What alignment leaves at the front goes along, so that what stays is in one piece. */
+            if (first < base) {
+                hdsoft__space_take_at(&memory->space, first, base - first);
+                allocation->block = first;
+                allocation->block_bytes = end - first;
+            }
+            first = end < last ? end : last;
+            at->block = first;
+            at->block_bytes = last - first;
+        }
+        if (at->block_bytes)
+            hdsoft__space_take_at(&memory->space, at->block, at->block_bytes);
+        else if (!at->charge)
+            unlink_leaving(at);
+    }
+}
+
+/* Addresses among those that leave, and the free ones between them. Sets the allocation's block; false: none. */
+static bool inherit_addresses(hdsoft_memory *memory, hdsoft__leaving_list *list, uint64_t bytes, uint64_t align,
+                              hdsoft__allocation *allocation)
+{
+    size_t pieces = 2;
+    for (const hdsoft__leaving *at = list->first; at; at = at->next)
+        pieces += 2;
+    if (!hdsoft__space_reserve(&memory->space, pieces))
+        return false;
+    for (const hdsoft__leaving *at = list->first; at; at = at->next) {
+        if (at->memory == memory && at->block_bytes)
+            hdsoft__space_give(&memory->space, at->block, at->block_bytes);
+    }
+    uint64_t base = hdsoft__space_take(&memory->space, bytes, align);
+    allocation->range.base = allocation->block = base;
+    allocation->block_bytes = bytes;
+    keep_the_rest(memory, list, base, base ? base + bytes : 0, allocation);
+    return base;
+}
+
+/* ---- taking and giving ---- */
+
+/* Addresses: never used ones, else the longest in quarantine, else what leaves (then *heir is the range's). */
+static bool take_addresses(hdsoft_memory *memory, hdsoft__leaving_list *list, uint64_t bytes, uint64_t align,
+                           hdsoft__allocation *allocation, successor **heir)
+{
+    uint64_t base = hdsoft__space_take(&memory->space, bytes, align);
+    while (!base && memory->quarantine_count) {
+        release_oldest(memory);
+        base = hdsoft__space_take(&memory->space, bytes, align);
+    }
+    allocation->range.base = allocation->block = base;
+    allocation->block_bytes = bytes;
+    if (base || !list)
+        return base;
+    *heir = calloc(1, sizeof **heir);
+    if (*heir && inherit_addresses(memory, list, bytes, align, allocation))
+        return true;
+    free(*heir);
+    *heir = NULL;
+    return false;
+}
+
+static int take(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft__leaving_list *list,
+                hdsoft__allocation *allocation)
 {
     if (!size || size > memory->total)
         return 2;
-    uint64_t rounded = (size + GRAIN - 1) & ~(GRAIN - 1);
+    uint64_t rounded = rounded_size(size);
     uint64_t wanted = align < GRAIN ? GRAIN : align;
     if (size >= BIG)
         wanted = BIG;
     int status = 2;
+    successor *heir = NULL;
     pthread_rwlock_wrlock(&memory->lock);
-    if (memory->total - memory->used < rounded)
+    if (!enough_bytes(memory, list, rounded) || !reserve_range(memory) ||
+        !take_addresses(memory, list, rounded + GRAIN, wanted, allocation, &heir))
         goto unlock;
-    uint64_t base = hdsoft__space_take(&memory->space, rounded + GRAIN, wanted);
-    while (!base && memory->quarantine_count) {
-        release_oldest(memory);
-        base = hdsoft__space_take(&memory->space, rounded + GRAIN, wanted);
-    }
-    if (!base)
-        goto unlock;
-    allocation->range.base = base;
-    allocation->range.end = base + size;
-    allocation->range.host = hdsoft__space_host(&memory->space, base);
-    allocation->range.id = memory->next_id;
-    allocation->block = base;
-    allocation->block_bytes = rounded + GRAIN;
+    allocation->range.end = allocation->range.base + size;
+    allocation->range.host = hdsoft__space_host(&memory->space, allocation->range.base);
+    allocation->range.id = memory->next_id++;
     allocation->charge = rounded;
-    if (!insert_range(memory, allocation)) {
-        hdsoft__space_give(&memory->space, base, rounded + GRAIN);
-        goto unlock;
+    memory->used += rounded - inherit_bytes(memory, list, rounded);
+    if (heir) {
+        heir->allocation = *allocation;
+        add_successor(memory, heir);
+    } else {
+        insert_range(memory, allocation);
     }
-    memory->next_id++;
-    memory->used += rounded;
     if (allocation->state == HDSOFT__RANGE_LIVE)
-        hdsoft__space_fill(&memory->space, base, rounded);
+        hdsoft__space_fill(&memory->space, allocation->range.base, rounded);
     status = 0;
 unlock:
     pthread_rwlock_unlock(&memory->lock);
     return status;
 }
 
-int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, const hdsoft__allocation *like, hdsoft_range *out)
+int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, const hdsoft__allocation *like,
+                        hdsoft__leaving_list *leaving, hdsoft_range *out)
 {
     hdsoft__allocation allocation = *like;
     allocation.range.kind = HDSOFT_RANGE_DEVICE;
-    int status = take(memory, size, 0, &allocation);
+    int status = take(memory, size, 0, leaving, &allocation);
     if (!status)
         *out = allocation.range;
     return status;
@@ -250,23 +448,86 @@ int hdsoft_memory_allocate(hdsoft_memory *memory, uint64_t size, uint32_t align,
                            hdsoft_range *out)
 {
     hdsoft__allocation allocation = {.range = {.kind = kind}, .state = HDSOFT__RANGE_LIVE};
-    int status = take(memory, size, align, &allocation);
+    int status = take(memory, size, align, NULL, &allocation);
     if (!status)
         *out = allocation.range;
     return status;
+}
+
+/* Called under the lock. */
+static void release(hdsoft_memory *memory, hdsoft__allocation *allocation)
+{
+    hdsoft__allocation gone = *allocation;
+    remove_range(memory, allocation);
+    memory->used -= gone.charge;
+    hdsoft__space_discard(&memory->space, gone.range.base, gone.range.end - gone.range.base);
+    quarantine(memory, &gone.range, gone.block, gone.block_bytes);
 }
 
 void hdsoft_memory_release(hdsoft_memory *memory, uint64_t base)
 {
     pthread_rwlock_wrlock(&memory->lock);
     hdsoft__allocation *allocation = range_from(memory, base);
-    if (allocation) {
-        hdsoft__allocation gone = *allocation;
-        remove_range(memory, allocation);
-        memory->used -= gone.charge;
-        hdsoft__space_discard(&memory->space, gone.range.base, gone.range.end - gone.range.base);
-        quarantine(memory, &gone);
+    if (allocation)
+        release(memory, allocation);
+    pthread_rwlock_unlock(&memory->lock);
+}
+
+void hdsoft__memory_remove(hdsoft_memory *memory, const hdsoft__allocation *allocation)
+{
+    pthread_rwlock_wrlock(&memory->lock);
+    hdsoft__allocation *found = range_from(memory, allocation->range.base);
+    successor *heir = found && found->range.id == allocation->range.id ? NULL
+                                                                      : successor_of(memory, allocation->range.id);
+    if (heir) {
+        memory->used -= heir->allocation.charge;
+        quarantine(memory, &heir->allocation.range, heir->allocation.block, heir->allocation.block_bytes);
+        remove_successor(memory, heir);
+    } else if (found && found->range.id == allocation->range.id) {
+        release(memory, found);
     }
+    pthread_rwlock_unlock(&memory->lock);
+}
+
+void hdsoft__memory_leave(hdsoft_memory *memory, hdsoft__leaving_list *list, hdsoft__leaving *leaving)
+{
+    pthread_rwlock_wrlock(&memory->lock);
+    hdsoft__allocation *allocation = find_range(memory, &leaving->range);
+    leaving->memory = memory;
+    leaving->list = list;
+    leaving->charge = allocation->charge;
+    leaving->block = allocation->block;
+    leaving->block_bytes = allocation->block_bytes;
+    allocation->charge = allocation->block_bytes = 0;
+    pthread_rwlock_unlock(&memory->lock);
+    list->charge += leaving->charge;
+    leaving->previous = list->last;
+    *(list->last ? &list->last->next : &list->first) = leaving;
+    list->last = leaving;
+}
+
+void hdsoft__memory_vacate(hdsoft_memory *memory, const hdsoft_range *range)
+{
+    pthread_rwlock_wrlock(&memory->lock);
+    hdsoft__allocation *found = range_from(memory, range->base);
+    if (found && found->range.id == range->id) {
+        remove_range(memory, found);
+        hdsoft__space_discard(&memory->space, range->base, range->end - range->base);
+    } else {
+        successor *heir = successor_of(memory, range->id); /* on a faulted device nothing was allocated */
+        if (heir)
+            remove_successor(memory, heir);
+    }
+    pthread_rwlock_unlock(&memory->lock);
+}
+
+void hdsoft__memory_left(hdsoft__leaving *leaving)
+{
+    hdsoft_memory *memory = leaving->memory;
+    unlink_leaving(leaving);
+    pthread_rwlock_wrlock(&memory->lock);
+    memory->used -= leaving->charge;
+    quarantine(memory, &leaving->range, leaving->block, leaving->block_bytes);
     pthread_rwlock_unlock(&memory->lock);
 }
 
@@ -290,10 +551,12 @@ static int add_host(hdsoft_memory *hosts, void *at, uint64_t size, const hdsoft_
     allocation.range = (hdsoft_range){base, base + size, at, HDSOFT_RANGE_HOST, hosts->next_id};
     if (overlaps(hosts, base, base + size))
         status = 712;
-    else if (!insert_range(hosts, &allocation))
+    else if (!reserve_range(hosts))
         status = 2;
-    else
+    if (!status) {
+        insert_range(hosts, &allocation);
         hosts->next_id++;
+    }
     pthread_rwlock_unlock(&hosts->lock);
     return status;
 }
@@ -336,7 +599,7 @@ void hdsoft__memory_unmap_host(hdsoft_memory *hosts, uint64_t base)
 bool hdsoft__memory_lookup(hdsoft_memory *memory, uint64_t address, hdsoft__allocation *out)
 {
     pthread_rwlock_rdlock(&memory->lock);
-    const hdsoft__allocation *allocation = range_at(memory, address);
+    const hdsoft__allocation *allocation = latest_at(memory, address);
     if (allocation)
         *out = *allocation;
     pthread_rwlock_unlock(&memory->lock);
@@ -352,17 +615,32 @@ bool hdsoft__memory_next_owned(hdsoft_memory *memory, const void *owner, uint64_
         if (found)
             *out = memory->ranges[i];
     }
+    for (const successor *at = memory->successor_first; at && !found; at = at->next) {
+        found = at->allocation.owner == owner;
+        if (found)
+            *out = at->allocation;
+    }
     pthread_rwlock_unlock(&memory->lock);
     return found;
 }
 
-void hdsoft__memory_activate(hdsoft_memory *memory, uint64_t base)
+void hdsoft__memory_activate(hdsoft_memory *memory, const hdsoft_range *range)
 {
+    uint64_t base = range->base;
     pthread_rwlock_wrlock(&memory->lock);
     hdsoft__allocation *allocation = range_from(memory, base);
+    if (!allocation || allocation->range.id != range->id) {
+        successor *heir = successor_of(memory, range->id);
+        if (heir) {
+            hdsoft__allocation made = heir->allocation;
+            remove_successor(memory, heir);
+            insert_range(memory, &made);
+        }
+        allocation = heir ? range_from(memory, base) : NULL;
+    }
     if (allocation && allocation->state == HDSOFT__RANGE_PENDING) {
         allocation->state = HDSOFT__RANGE_LIVE;
-        hdsoft__space_fill(&memory->space, base, allocation->charge);
+        hdsoft__space_fill(&memory->space, base, rounded_size(allocation->range.end - base));
     }
     pthread_rwlock_unlock(&memory->lock);
 }
@@ -378,15 +656,31 @@ void hdsoft__memory_suspend(hdsoft_memory *memory, uint64_t base)
     pthread_rwlock_unlock(&memory->lock);
 }
 
+/* Mark a range as claimed for a free, or as not claimed. */
+static bool set_freeing(hdsoft_memory *memory, hdsoft__allocation *allocation, bool freeing)
+{
+    if (!allocation || allocation->freeing == freeing)
+        return false;
+    allocation->freeing = freeing;
+    bool in_table = memory->count && allocation >= memory->ranges && allocation < memory->ranges + memory->count;
+    if (!in_table)
+        memory->successor_current += freeing ? (size_t)-1 : 1;
+    return true;
+}
+
 bool hdsoft__memory_claim_free(hdsoft_memory *memory, uint64_t base)
 {
     pthread_rwlock_wrlock(&memory->lock);
-    hdsoft__allocation *allocation = range_from(memory, base);
-    bool claimed = allocation && !allocation->freeing;
-    if (claimed)
-        allocation->freeing = true;
+    bool claimed = set_freeing(memory, latest_from(memory, base), true);
     pthread_rwlock_unlock(&memory->lock);
     return claimed;
+}
+
+void hdsoft__memory_unclaim_free(hdsoft_memory *memory, const hdsoft_range *range)
+{
+    pthread_rwlock_wrlock(&memory->lock);
+    set_freeing(memory, find_range(memory, range), false);
+    pthread_rwlock_unlock(&memory->lock);
 }
 
 void hdsoft__memory_use_begin(hdsoft_memory *hosts)
@@ -453,7 +747,7 @@ static const freed_block *freed_at(const hdsoft_memory *memory, uint64_t address
 {
     for (size_t i = memory->quarantine_count; i-- > 0;) {
         const freed_block *block = &memory->quarantine[(memory->quarantine_first + i) % QUARANTINE];
-        if (address >= block->range.base && address < block->block + block->block_bytes)
+        if (address >= block->range.base && address >= block->block && address < block->block + block->block_bytes)
             return block;
     }
     return NULL;

@@ -26,8 +26,28 @@ typedef struct hdsoft__allocation {
     void *owner;             /* the context, or NULL */
     void *pool;              /* its pool if it is stream-ordered */
     uint64_t birth;          /* number of the last command enqueued before it was made */
-    uint64_t block, block_bytes, charge;
+    uint64_t block, block_bytes, charge; /* its addresses, and the bytes that count as used; 0: they left already */
 } hdsoft__allocation;
+
+/*
+ * A free that is enqueued and not done. What it will give back, bytes and addresses, an allocation enqueued later in
+ * the same stream may take over at once, for that one comes about only when this free is done. So a stream never needs
+ * more than what is in use at one time in its own order. Guarded by the driver's lock.
+ */
+typedef struct hdsoft__leaving {
+    struct hdsoft__leaving *next, *previous;
+    struct hdsoft__leaving_list *list; /* NULL: all was taken over */
+    hdsoft_memory *memory;
+    hdsoft_range range;
+    uint64_t charge, block, block_bytes; /* what is not taken over */
+    uint64_t *counter, counted;          /* its share in a pool's count, less what was taken over */
+} hdsoft__leaving;
+
+/* One stream's, in order. */
+typedef struct hdsoft__leaving_list {
+    hdsoft__leaving *first, *last;
+    uint64_t charge;
+} hdsoft__leaving_list;
 
 /* A device's memory of `total` bytes, or with total 0 and hosts NULL the table of host memory. Returns NULL when the
  * system has no memory or no addresses for it. */
@@ -46,8 +66,12 @@ bool hdsoft__memory_is_device(const hdsoft_memory *memory, uint64_t address);
 void hdsoft__memory_set_peer(hdsoft_memory *memory, hdsoft_memory *peer, unsigned ordinal, bool reachable);
 
 /* Device memory of kind DEVICE with an owner, state, pool and birth from `like`; a PENDING range is seen by no kernel
- * until it is activated. Returns 0 or 2. */
-int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, const hdsoft__allocation *like, hdsoft_range *out);
+ * until it is activated. Such a one may take over from `leaving`, the frees ahead of it in its stream; NULL: it may
+ * not. Returns 0 or 2. */
+int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, const hdsoft__allocation *like,
+                        hdsoft__leaving_list *leaving, hdsoft_range *out);
+/* Free a range of that table at once; nothing happens if it is gone. */
+void hdsoft__memory_remove(hdsoft_memory *memory, const hdsoft__allocation *allocation);
 /* Host memory: mapped by us, or the caller's own (registered); owner, flags and birth from `like`. Returns 0, 2, or
  * 712 (already registered). */
 int hdsoft__memory_map_host(hdsoft_memory *hosts, uint64_t size, const hdsoft__allocation *like, void **out);
@@ -55,16 +79,25 @@ int hdsoft__memory_register_host(hdsoft_memory *hosts, void *at, uint64_t size, 
 /* Remove a host range and, if it was mapped by us, unmap it. No device touches its bytes after the return. */
 void hdsoft__memory_unmap_host(hdsoft_memory *hosts, uint64_t base);
 
-/* The range that holds `address`, whatever its state, in this table only. */
+/* The range that holds `address`, whatever its state, in this table only; if two do, one being freed and one that took
+ * its addresses over, the latter. */
 bool hdsoft__memory_lookup(hdsoft_memory *memory, uint64_t address, hdsoft__allocation *out);
-/* The first range at or above `from` that `owner` owns. */
+/* The first range at or above `from` that `owner` owns, then any that waits for addresses it took over. */
 bool hdsoft__memory_next_owned(hdsoft_memory *memory, const void *owner, uint64_t from, hdsoft__allocation *out);
 /* PENDING to LIVE, its bytes fresh. */
-void hdsoft__memory_activate(hdsoft_memory *memory, uint64_t base);
+void hdsoft__memory_activate(hdsoft_memory *memory, const hdsoft_range *range);
 /* LIVE to PENDING. */
 void hdsoft__memory_suspend(hdsoft_memory *memory, uint64_t base);
 /* Claim a range for one cuMemFreeAsync; false if it is claimed already, or not there. */
 bool hdsoft__memory_claim_free(hdsoft_memory *memory, uint64_t base);
+/* The free of a claimed range could not be enqueued. */
+void hdsoft__memory_unclaim_free(hdsoft_memory *memory, const hdsoft_range *range);
+/* The free of leaving->range, claimed, is enqueued: what it holds goes over to `leaving`, the last of `list`. */
+void hdsoft__memory_leave(hdsoft_memory *memory, hdsoft__leaving_list *list, hdsoft__leaving *leaving);
+/* The stream got to the free: no kernel sees the range any more. Needs no lock of the driver's. */
+void hdsoft__memory_vacate(hdsoft_memory *memory, const hdsoft_range *range);
+/* After vacate: give back what nobody took over. */
+void hdsoft__memory_left(hdsoft__leaving *leaving);
 
 void hdsoft__memory_use_begin(hdsoft_memory *hosts);
 void hdsoft__memory_use_end(hdsoft_memory *hosts);

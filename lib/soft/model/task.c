@@ -6,6 +6,7 @@
 #include "soft/model/driver.h"
 #include "soft/model/inject.h"
 #include "soft/model/module.h"
+#include "soft/model/pool.h"
 
 /* A step is short, so that no stream keeps the others waiting. */
 #define STEP_BYTES ((uint64_t)1 << 20)
@@ -39,8 +40,24 @@ void hdsoft__task_release(hdsoft__task *task)
         free(task->copy.staged);
     } else if (task->kind == HDSOFT__TASK_RECORD_EVENT || task->kind == HDSOFT__TASK_WAIT_EVENT) {
         hdsoft__event_release(task->event);
+    } else if (task->kind == HDSOFT__TASK_FREE) {
+        if (task->range.leaving) /* a faulted device dropped it */
+            hdsoft__memory_vacate(task->range.memory, &task->range.of);
+        hdsoft__task_freed(task);
     }
     free(task);
+}
+
+void hdsoft__task_freed(hdsoft__task *task)
+{
+    hdsoft__leaving *leaving = task->range.leaving;
+    if (!leaving)
+        return;
+    hdsoft__memory_left(leaving);
+    if (task->range.pool)
+        hdsoft__pool_gave(task->range.pool, leaving->counted);
+    task->range.leaving = NULL;
+    free(leaving);
 }
 
 hdsoft__task *hdsoft__event_task(hdsoft__task_kind kind, hdsoft__event *event)
@@ -253,9 +270,9 @@ int hdsoft__task_step(hdsoft__device *device, hdsoft__command *command, char *te
     case HDSOFT__TASK_FILL: return step_fill(command, &task->fill, text, capacity);
     case HDSOFT__TASK_WAIT_VALUE:
     case HDSOFT__TASK_WRITE_VALUE: return step_value(device, task, text, capacity);
-    case HDSOFT__TASK_ALLOCATE: hdsoft__memory_activate(task->range.memory, task->range.base); return 0;
-    case HDSOFT__TASK_SUSPEND: hdsoft__memory_suspend(task->range.memory, task->range.base); return 0;
-    case HDSOFT__TASK_FREE: hdsoft_memory_release(task->range.memory, task->range.base); return 0;
+    case HDSOFT__TASK_ALLOCATE: hdsoft__memory_activate(task->range.memory, &task->range.of); return 0;
+    case HDSOFT__TASK_SUSPEND: hdsoft__memory_suspend(task->range.memory, task->range.of.base); return 0;
+    case HDSOFT__TASK_FREE: hdsoft__memory_vacate(task->range.memory, &task->range.of); return 0;
     default: return 0;
     }
 }
