@@ -237,7 +237,7 @@ static void *pour(void *argument)
         hdcu_result status = cu.cuLaunchKernel(of->kernel, 1, 1, 1, 1, 1, 1, 0, of->stream, NULL, NULL);
         if (status)
             of->worst = status;
-        of->done = i + 1;
+        __atomic_store_n(&of->done, i + 1, __ATOMIC_RELEASE);
     }
     return NULL;
 }
@@ -252,9 +252,15 @@ static void depth(const check *self)
     if (pthread_create(&thread, NULL, pour, &of))
         give_up("no thread");
     struct timespec pause = {0, 10 * 1000 * 1000};
-    for (int i = 0; i < 60 && of.done < of.wanted; i++)
+    int done = 0;
+    for (int idle = 0; idle < 60 && done < of.wanted; idle++) {
         nanosleep(&pause, NULL);
-    say("%s", of.done == of.wanted ? "passes" : "blocks");
+        int before = done;
+        done = __atomic_load_n(&of.done, __ATOMIC_ACQUIRE);
+        if (done > before)
+            idle = 0;
+    }
+    say("%s", done == of.wanted ? "passes" : "blocks");
     release(held);
     pthread_join(thread, NULL);
     say("%u", of.worst);
