@@ -88,6 +88,7 @@ set_up() {
         case " $missing " in *" CLANG "*) missing=$(echo " $missing " | sed "s/ CLANG / $(apt_clang) /") ;; esac
     fi
     missing=${missing% }
+    missing=${missing# }
     if [ "$root" = no ]; then
         say "these packages are missing, and only root can install them. As root, run:"
         printf '\n    %s %s\n\n' "$command" "$missing" >&2
