@@ -87,8 +87,9 @@ set_up() {
         [ "$root" = no ] || { say "apt-get update"; DEBIAN_FRONTEND=noninteractive apt-get update -qq; }
         case " $missing " in *" CLANG "*) missing=$(echo " $missing " | sed "s/ CLANG / $(apt_clang) /") ;; esac
     fi
-    missing=${missing% }
-    missing=${missing# }
+    # shellcheck disable=SC2086 # one blank between words
+    set -- $missing
+    missing=$*
     if [ "$root" = no ]; then
         say "these packages are missing, and only root can install them. As root, run:"
         printf '\n    %s %s\n\n' "$command" "$missing" >&2
