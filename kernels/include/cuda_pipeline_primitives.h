@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies from global to shared memory that go on beside the thread, under the names of CUDA's header, for clang; part of
- * the device prelude, which comes first. Below sm_80 there is no such instruction: the copies are made at once.
+ * Copies from global to shared memory that go on beside the thread, under the names of CUDA's header, for clang; part
+ * of the device prelude, which comes first. Below sm_80 there is no such instruction: the copies are made at once.
  */
 #ifndef HDRT_CUDA_PIPELINE_PRIMITIVES_H
 #define HDRT_CUDA_PIPELINE_PRIMITIVES_H

@@ -163,9 +163,9 @@ END_TEST
 static unsigned comparisons(double x, double y)
 {
     bool less = x < y, equal = x == y, greater = x > y, none = !less && !equal && !greater;
-    bool bits[] = {equal,         less || greater, less,         less || equal, greater, greater || equal, equal || none,
-                   !equal,        less || none,    !greater,     greater || none, !less,  isnan(x),         equal,
-                   less};
+    bool bits[] = {equal,         less || greater, less,        less || equal, greater,
+                   greater || equal, equal || none, !equal,     less || none,  !greater,
+                   greater || none,  !less,         isnan(x),   equal,         less};
     unsigned all = 0;
     for (unsigned i = 0; i < sizeof bits; i++)
         all |= (unsigned)bits[i] << i;

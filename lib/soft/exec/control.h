@@ -12,5 +12,6 @@ extern const hdsoft_form hdsoft_forms_barrier[];    /* barrier.c */
 extern const hdsoft_form hdsoft_forms_atomic[];     /* handlers_atomic.c */
 extern const hdsoft_form hdsoft_forms_half[];       /* handlers_half.c */
 extern const hdsoft_form hdsoft_forms_copy[];       /* handlers_copy.c */
+extern const hdsoft_form hdsoft_forms_video[];      /* handlers_video.c */
 
 #endif

@@ -47,7 +47,7 @@ void hdsoft_forms_tables(const hdsoft_form *tables[HDSOFT_FORM_TABLES], int leve
     };
     static const hdsoft_form *const always[] = {
         hdsoft_forms_control, hdsoft_forms_call, hdsoft_forms_collective, hdsoft_forms_barrier, hdsoft_forms_atomic,
-        hdsoft_forms_half, hdsoft_forms_copy};
+        hdsoft_forms_half, hdsoft_forms_copy, hdsoft_forms_video};
     int best = processor_level();
     if (level < 0 || level > best)
         level = best;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cp.async: global memory into shared memory. A GPU may make the copy at any time up to the wait for it; here it is made
- * at once, so that committing and waiting have nothing left to do.
+ * cp.async: global memory into shared memory. A GPU may make the copy at any time up to the wait for it; here it is
+ * made at once, so that committing and waiting have nothing left to do.
  */
 #include <string.h>
 

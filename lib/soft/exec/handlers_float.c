@@ -122,7 +122,8 @@ static inline float with_product_sign(float a, float b, float magnitude)
     TWO(max_NaN_f32, "f:ff", f32, f32, f32, any_nan(a, b, greatest(a, b))) \
     TWO(min_xorsign_abs_f32, "f:ff", f32, f32, f32, with_product_sign(a, b, least(SIZE(a), SIZE(b)))) \
     TWO(max_xorsign_abs_f32, "f:ff", f32, f32, f32, with_product_sign(a, b, greatest(SIZE(a), SIZE(b)))) \
-    TWO(min_ftz_xorsign_abs_f32, "f:ff", f32, f32, f32, with_product_sign(a, b, least(SIZE(flush(a)), SIZE(flush(b))))) \
+    TWO(min_ftz_xorsign_abs_f32, "f:ff", f32, f32, f32, \
+        with_product_sign(a, b, least(SIZE(flush(a)), SIZE(flush(b))))) \
     TWO(max_ftz_xorsign_abs_f32, "f:ff", f32, f32, f32, \
         with_product_sign(a, b, greatest(SIZE(flush(a)), SIZE(flush(b))))) \
     TWO(min_NaN_xorsign_abs_f32, "f:ff", f32, f32, f32, \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic of f16 and bf16, single and two in a word. One handler per operation: which format, how many and what to do
- * with the result is in the instruction (HDSOFT_HALF_* of forms.h: option[0] how, option[2] what). Compiled once.
+ * Arithmetic of f16 and bf16, single and two in a word. One handler per operation: which format, how many and what to
+ * do with the result is in the instruction (HDSOFT_HALF_* of forms.h: option[0] how, option[2] what). Compiled once.
  */
 #include "soft/exec/control.h"
 #include "soft/exec/half.h"

@@ -100,9 +100,17 @@ static const opcode opcodes[] = {
     {"tanh", hdsoft_decode_arithmetic, 0},
     {"testp", hdsoft_decode_arithmetic, 0},
     {"trap", hdsoft_decode_leave, REGION},
-    {"vabsdiff", hdsoft_decode_arithmetic, 0},
+    {"vabsdiff", hdsoft_decode_video, 0},
     {"vabsdiff4", hdsoft_decode_arithmetic, 0},
+    {"vadd", hdsoft_decode_video, 0},
+    {"vmad", hdsoft_decode_video, 0},
+    {"vmax", hdsoft_decode_video, 0},
+    {"vmin", hdsoft_decode_video, 0},
     {"vote", hdsoft_decode_warp, REGION},
+    {"vset", hdsoft_decode_video, 0},
+    {"vshl", hdsoft_decode_video, 0},
+    {"vshr", hdsoft_decode_video, 0},
+    {"vsub", hdsoft_decode_video, 0},
     {"xor", hdsoft_decode_arithmetic, 0},
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "soft/exec/video.h"
 #include "soft/ptx/parser.h"
 
 /* %tid.x is a word and a joined directive; answers the special register's number, or -1. */
@@ -121,6 +122,36 @@ static void parse_vector(hdsoft_parser *parser, hdsoft_argument *argument)
     hdsoft_parser_expect_sign(parser, '}');
 }
 
+/* -%r1.h0: of these instructions, operands may have a sign and be a part of the register. */
+static bool is_video(const hdsoft_statement *statement)
+{
+    const char *name = statement->modifier[0];
+    return name[0] == 'v' && strcmp(name, "vote") != 0;
+}
+
+static void parse_minus(hdsoft_parser *parser, hdsoft_argument *argument)
+{
+    hdsoft_lexer before = parser->lexer;
+    if (!hdsoft_parser_accept_sign(parser, '-'))
+        return;
+    argument->negative = parser->lexer.token.kind == HDSOFT_TOKEN_WORD;
+    if (!argument->negative)
+        parser->lexer = before;
+}
+
+static void parse_part(hdsoft_parser *parser, hdsoft_argument *argument)
+{
+    static const char *const parts[] = {".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
+    const hdsoft_token *token = &parser->lexer.token;
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (token->kind == HDSOFT_TOKEN_DIRECTIVE && token->joined && hdsoft_token_is(token, parts[i])) {
+            argument->part = (uint8_t)(HDSOFT_PART_BYTE_0 + i);
+            hdsoft_lexer_next(&parser->lexer);
+            return;
+        }
+    }
+}
+
 static void parse_argument(hdsoft_parser *parser, hdsoft_argument *argument)
 {
     if (hdsoft_parser_accept_sign(parser, '[')) {
@@ -131,8 +162,13 @@ static void parse_argument(hdsoft_parser *parser, hdsoft_argument *argument)
         parse_vector(parser, argument);
         return;
     }
+    bool video = is_video(&parser->statement);
+    if (video)
+        parse_minus(parser, argument);
     if (!hdsoft_parse_value(parser, &argument->value))
         return;
+    if (video)
+        parse_part(parser, argument);
     if (hdsoft_parser_accept_sign(parser, '|')) {
         hdsoft_parse_value(parser, &argument->pair);
     } else if (argument->value.kind == HDSOFT_VALUE_SYMBOL) {

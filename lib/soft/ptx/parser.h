@@ -98,6 +98,8 @@ typedef struct hdsoft_argument {
     hdsoft_value element[HDSOFT_VECTOR];
     unsigned elements;                    /* of a vector { } */
     bool address, vector;
+    bool negative;      /* of a video instruction: a minus before the register */
+    uint8_t part;       /* the same: which part of the register (exec/video.h) */
 } hdsoft_argument;
 
 /* One PTX instruction as written. */
@@ -262,6 +264,7 @@ void hdsoft_decode_set(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_select(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_select_sign(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_convert(hdsoft_parser *parser, hdsoft_statement *statement);
+void hdsoft_decode_video(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_move(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_address(hdsoft_parser *parser, hdsoft_statement *statement);
 void hdsoft_decode_is_space(hdsoft_parser *parser, hdsoft_statement *statement);
