@@ -66,6 +66,10 @@ typedef struct hdsoft_variable {
  */
 int hdsoft_program_parse(const char *ptx, size_t size, unsigned compute_capability, hdsoft_program **out,
                          hdsoft_text *log);
+/* The same with the handlers for an x86 level: -1 the best that this processor has, else at most 0 (any x86-64, SSE2),
+ * 1 (AVX2) or 2 (AVX-512). They compute the same. */
+int hdsoft_program_parse_level(const char *ptx, size_t size, unsigned compute_capability, int level,
+                               hdsoft_program **out, hdsoft_text *log);
 void hdsoft_program_destroy(hdsoft_program *program); /* after every instance of it; NULL is accepted */
 size_t hdsoft_program_entry_count(const hdsoft_program *program);
 const hdsoft_entry *hdsoft_program_entry(const hdsoft_program *program, size_t index);

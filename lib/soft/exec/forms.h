@@ -22,7 +22,7 @@ typedef struct hdsoft_form {
 
 #define HDSOFT_FORM_TABLES 16
 
-/* Fill tables (ended by NULL) with those for this processor; level: -1 the best, else at most 0, 1 (v3) or 2 (v4). */
+/* Fill tables (ended by NULL) with those for this processor; level as in hdsoft_program_parse_level. */
 void hdsoft_forms_tables(const hdsoft_form *tables[HDSOFT_FORM_TABLES], int level);
 
 /* Special registers, in the order of their numbers; hdsoft_special_find answers -1 for an unknown name. */

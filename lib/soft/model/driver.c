@@ -259,6 +259,17 @@ static bool read_number(const char *name, uint64_t *value)
     return true;
 }
 
+/* HDSOFT_ISA, for measurements and for tests of the other handlers. */
+static int find_level(void)
+{
+    static const char *const names[] = {"sse2", "avx2", "avx512"};
+    const char *name = secure_getenv("HDSOFT_ISA");
+    for (int i = 0; name && i < (int)(sizeof names / sizeof names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    return -1;
+}
+
 static int start_device(hdsoft__device *device, unsigned ordinal, uint64_t memory)
 {
     device->ordinal = ordinal;
@@ -293,6 +304,7 @@ static int start(void)
         return HDCU_ERROR_NO_DEVICE;
     const char *policy = secure_getenv("HDSOFT_POLICY");
     hdsoft__the.policy = policy && !strcmp(policy, "lazy") ? HDSOFT__LAZY : HDSOFT__EAGER;
+    hdsoft__the.level = find_level();
     hdsoft__the.hosts = hdsoft__memory_create(0, NULL);
     if (!hdsoft__the.hosts)
         return HDCU_ERROR_OUT_OF_MEMORY;

@@ -246,6 +246,7 @@ typedef struct hdsoft__driver {
     _Atomic bool ready, forked;
     pthread_key_t thread_key;
     hdsoft__policy policy;
+    int level;                                       /* of x86 that kernels run on; -1: the best */
     hdsoft_memory *hosts;
     unsigned device_count;
     hdsoft__device devices[HDSOFT__DEVICES];

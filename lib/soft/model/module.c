@@ -78,7 +78,7 @@ int hdsoft__image_parse(const void *bytes, hdsoft__image **out, hdsoft_text *log
     hdsoft__image *image = calloc(1, sizeof *image);
     if (!image)
         return HDCU_ERROR_OUT_OF_MEMORY;
-    int status = hdsoft_program_parse(ptx, strlen(ptx), CAPABILITY, &image->program, log);
+    int status = hdsoft_program_parse_level(ptx, strlen(ptx), CAPABILITY, hdsoft__the.level, &image->program, log);
     if (status) {
         free(image);
         /* An H200 gives the PTX of a newer architecture to its compiler, which fails. */

@@ -183,9 +183,6 @@ struct hdsoft_program {
     unsigned version, target;          /* .version * 10, .target's number */
 };
 
-/* hdsoft_program_parse with the handlers of an x86 level (see forms.h): -1 the best, 0 those for any processor. */
-int hdsoft_program_parse_level(const char *ptx, size_t size, unsigned compute_capability, int level,
-                               hdsoft_program **out, hdsoft_text *log);
 /* The source line of an instruction: false if the PTX has no .loc for it. */
 bool hdsoft_program_source(const hdsoft_program *program, uint32_t instruction, const char **file, uint32_t *line);
 /* The function that an instruction belongs to; NULL if none. */
