@@ -25,6 +25,7 @@ hdcu_result hdsoft__cuEventCreate(hdcu_event *out, unsigned flags)
     event->context = context;
     event->flags = flags;
     event->references = 1;
+    event->made = hdsoft__site_here();
     event->next = context->events;
     if (event->next)
         event->next->previous = event;

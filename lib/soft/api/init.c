@@ -49,7 +49,8 @@ hdcu_result hdsoft__synchronised(int status)
 
 hdsoft__allocation hdsoft__born(hdsoft__range_state state)
 {
-    return (hdsoft__allocation){.state = state, .owner = hdsoft__here(), .birth = hdsoft__the.next_sequence};
+    return (hdsoft__allocation){
+        .state = state, .owner = hdsoft__here(), .birth = hdsoft__the.next_sequence, .made = hdsoft__site_here()};
 }
 
 hdcu_result hdsoft__cuInit(unsigned flags)

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "soft/api/entry.h"
+#include "soft/check/report.h"
+#include "soft/check/site.h"
 #include "soft/model/capture.h"
 #include "soft/model/inject.h"
 
@@ -118,9 +120,11 @@ static hdcu_result injected(hdsoft__entry entry, unsigned code)
     return code;
 }
 
-static hdcu_result enter(hdsoft__entry entry)
+static hdcu_result enter(hdsoft__entry entry, void *return_address)
 {
     unsigned traits = traits_of(entry), code = hdsoft__inject_call(entry);
+    if (hdsoft__checking(~0u))
+        hdsoft__site_enter(hdsoft__entry_symbol(entry), return_address);
     if (!(traits & FREE)) {
         if (atomic_load(&hdsoft__the.forked) || !atomic_load(&hdsoft__the.ready))
             return HDCU_ERROR_NOT_INITIALIZED;
@@ -147,6 +151,8 @@ static void leave(hdsoft__entry entry)
 {
     if (!(traits_of(entry) & UNLOCKED))
         hdsoft__unlock();
+    if (hdsoft__checking(~0u))
+        hdsoft__report_flush();
 }
 
 /* ---- the wrappers, from the list ---- */
@@ -206,7 +212,7 @@ static void leave(hdsoft__entry entry)
 #define WRAP_(name, ...)                                                                                               \
     static hdcu_result enter_##name PASTE(NAMED_OR_VOID_, IS(VOID_, name))(__VA_ARGS__)                                \
     {                                                                                                                  \
-        hdcu_result status = enter(HDSOFT__ENTRY_##name);                                                              \
+        hdcu_result status = enter(HDSOFT__ENTRY_##name, __builtin_return_address(0));                                 \
         if (!status) {                                                                                                 \
             status = PASTE(BODY_, IS(UNSUPPORTED_, name))(name, __VA_ARGS__);                                          \
             leave(HDSOFT__ENTRY_##name);                                                                               \
@@ -311,6 +317,15 @@ static unsigned long long call_count(const char *entry)
     return hdsoft__call_count(entry);
 }
 
+/* 0; 1: an unknown word; 2: a context was made already, whose memory was not watched. */
+static int choose_checks(const char *words)
+{
+    hdsoft__lock();
+    int status = hdsoft__the.contexts ? 2 : hdsoft__checks_set(words);
+    hdsoft__unlock();
+    return status;
+}
+
 __attribute__((visibility("default"))) void *hdsoft_get_proc_address(const char *symbol);
 
 void *hdsoft_get_proc_address(const char *symbol)
@@ -323,6 +338,11 @@ void *hdsoft_get_proc_address(const char *symbol)
         {"hdsoft_inject", (void *)test_inject},
         {"hdsoft_call_count", (void *)call_count},
         {"hdsoft_set_printf", (void *)hdsoft__print_to},
+        {"hdsoft_check", (void *)choose_checks},
+        {"hdsoft_report_count", (void *)hdsoft__report_count},
+        {"hdsoft_set_report", (void *)hdsoft__report_to},
+        {"hdsoft_report_flush", (void *)hdsoft__report_summary},
+        {"hdsoft_report_reset", (void *)hdsoft__report_reset},
         {"cuGetProcAddress_v2", (void *)get_procedure},
     };
     if (!symbol)

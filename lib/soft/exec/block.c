@@ -125,6 +125,7 @@ static void fault_deadlock(hdsoft_block *block)
         hdsoft_fault_raise(warp, warp->splits[0].next, 719, (unsigned)__builtin_ctz(warp->splits[0].lanes), 0,
                            "deadlock: %u threads of the block are left and none can go on%s", block->live_threads,
                            waiting);
+        block->run->fault.deadlock = true;
         return;
     }
 }

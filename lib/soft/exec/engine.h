@@ -91,6 +91,7 @@ typedef struct hdsoft_fault {
     uint64_t address;                /* for memory faults */
     uint32_t ptx_line, source_line;  /* 0: unknown (source_line needs -lineinfo) */
     char source_file[256];
+    bool deadlock;                   /* no thread could go on */
     char text[768];                  /* one sentence with all of it */
 } hdsoft_fault;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "soft/model/driver.h"
+#include "soft/check/leak.h"
 #include "soft/model/module.h"
 
 /* Device memory that a context takes on an H200. */
@@ -92,6 +92,7 @@ void hdsoft__context_destroy(hdsoft__context *context)
     if (context->destroyed)
         return; /* another thread was quicker */
     context->destroyed = true;
+    hdsoft__check_leaks(context);
     while (context->modules)
         hdsoft__module_unload(context->modules);
     free_events(context);

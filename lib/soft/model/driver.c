@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "soft/check/report.h"
 #include "soft/model/inject.h"
 #include "soft/model/pool.h"
 
@@ -319,6 +320,7 @@ static int start(void)
         goto delete_key;
     pthread_atfork(NULL, NULL, in_forked_child);
     hdsoft__inject_from_environment();
+    hdsoft__checks_from_environment();
     return 0;
 
 delete_key:

@@ -156,6 +156,7 @@ struct CUstream_st {
     unsigned flags, references, launches, queries;
     int priority;
     bool legacy, per_thread, destroyed;
+    const hdsoft__site *made;
     hdsoft__capture *capture;
     hdsoft__node **capture_nodes;                    /* what the next captured node depends on */
     size_t capture_count;
@@ -166,6 +167,7 @@ struct CUevent_st {
     hdsoft__event *next, *previous;
     unsigned flags, references;                      /* its handle's, and those of tasks */
     hdsoft__mark *mark;                              /* NULL: never recorded */
+    const hdsoft__site *made;
     uint64_t capture_id;                             /* not 0: last recorded in that capture */
     hdsoft__node **capture_nodes;
     size_t capture_count;

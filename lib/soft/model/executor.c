@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "soft/check/report.h"
 #include "soft/model/driver.h"
 
 /* How often memory is looked at that a stream waits for, at first and at most. */
@@ -200,6 +201,7 @@ static void step(hdsoft__device *device, hdsoft__stream *stream)
         hdsoft__memory_use_begin(hdsoft__the.hosts);
         int status = hdsoft__task_step(device, command, text, sizeof text);
         hdsoft__memory_use_end(hdsoft__the.hosts);
+        hdsoft__report_flush();
         hdsoft__lock();
         device->stepping = NULL;
         if (atomic_load(&device->fault))

@@ -7,11 +7,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "soft/check/report.h"
 #include "soft/model/address_space.h"
 
 /* Everything is a multiple of it, and that much lies between any two allocations. */
 #define GRAIN ((uint64_t)512)
 #define BIG ((uint64_t)2 << 20)
+/* While accesses are checked, as much as the allocation itself lies behind it, up to this, so that who overruns it does
+ * not land in the next one. */
+#define MOST_GAP ((uint64_t)1 << 20)
 #define PEERS 8
 /* Freed blocks whose addresses are not given out again yet. */
 #define QUARANTINE 1024
@@ -19,6 +23,7 @@
 typedef struct freed_block {
     hdsoft_range range;
     uint64_t block, block_bytes;
+    const hdsoft__site *made, *freed;
 } freed_block;
 
 /* A PENDING range whose addresses are still those of ranges being freed ahead of it in its stream. */
@@ -272,14 +277,15 @@ static void release_oldest(hdsoft_memory *memory)
 }
 
 /* Keep a freed range's addresses for a while, if they are still its own. */
-static void quarantine(hdsoft_memory *memory, const hdsoft_range *range, uint64_t block, uint64_t block_bytes)
+static void quarantine(hdsoft_memory *memory, const hdsoft_range *range, uint64_t block, uint64_t block_bytes,
+                       const hdsoft__site *made, const hdsoft__site *freed)
 {
     if (!block_bytes)
         return;
     if (memory->quarantine_count == QUARANTINE)
         release_oldest(memory);
     size_t index = (memory->quarantine_first + memory->quarantine_count++) % QUARANTINE;
-    memory->quarantine[index] = (freed_block){*range, block, block_bytes};
+    memory->quarantine[index] = (freed_block){*range, block, block_bytes, made, freed};
     memory->quarantine_bytes += block_bytes;
     while (memory->quarantine_count > 1 && memory->quarantine_bytes > memory->space.bytes / 4)
         release_oldest(memory);
@@ -399,6 +405,12 @@ static bool take_addresses(hdsoft_memory *memory, hdsoft__leaving_list *list, ui
     return false;
 }
 
+static uint64_t gap_behind(uint64_t rounded)
+{
+    uint64_t gap = rounded < MOST_GAP ? rounded : MOST_GAP;
+    return hdsoft__checking(HDSOFT_CHECK_MEMORY) ? gap : GRAIN;
+}
+
 static int take(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft__leaving_list *list,
                 hdsoft__allocation *allocation)
 {
@@ -411,7 +423,9 @@ static int take(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft__le
     int status = 2;
     successor *heir = NULL;
     pthread_rwlock_wrlock(&memory->lock);
-    if (!enough_bytes(memory, list, rounded) || !reserve_range(memory) ||
+    if (!enough_bytes(memory, list, rounded) || !reserve_range(memory))
+        goto unlock;
+    if (!take_addresses(memory, list, rounded + gap_behind(rounded), wanted, allocation, &heir) &&
         !take_addresses(memory, list, rounded + GRAIN, wanted, allocation, &heir))
         goto unlock;
     allocation->range.end = allocation->range.base + size;
@@ -447,7 +461,8 @@ int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, const hdsoft__allo
 int hdsoft_memory_allocate(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft_range_kind kind,
                            hdsoft_range *out)
 {
-    hdsoft__allocation allocation = {.range = {.kind = kind}, .state = HDSOFT__RANGE_LIVE};
+    hdsoft__allocation allocation = {
+        .range = {.kind = kind}, .state = HDSOFT__RANGE_LIVE, .made = hdsoft__site_here()};
     int status = take(memory, size, align, NULL, &allocation);
     if (!status)
         *out = allocation.range;
@@ -461,7 +476,7 @@ static void release(hdsoft_memory *memory, hdsoft__allocation *allocation)
     remove_range(memory, allocation);
     memory->used -= gone.charge;
     hdsoft__space_discard(&memory->space, gone.range.base, gone.range.end - gone.range.base);
-    quarantine(memory, &gone.range, gone.block, gone.block_bytes);
+    quarantine(memory, &gone.range, gone.block, gone.block_bytes, gone.made, gone.freed);
 }
 
 void hdsoft_memory_release(hdsoft_memory *memory, uint64_t base)
@@ -481,7 +496,8 @@ void hdsoft__memory_remove(hdsoft_memory *memory, const hdsoft__allocation *allo
                                                                       : successor_of(memory, allocation->range.id);
     if (heir) {
         memory->used -= heir->allocation.charge;
-        quarantine(memory, &heir->allocation.range, heir->allocation.block, heir->allocation.block_bytes);
+        quarantine(memory, &heir->allocation.range, heir->allocation.block, heir->allocation.block_bytes,
+                   heir->allocation.made, heir->allocation.freed);
         remove_successor(memory, heir);
     } else if (found && found->range.id == allocation->range.id) {
         release(memory, found);
@@ -498,6 +514,8 @@ void hdsoft__memory_leave(hdsoft_memory *memory, hdsoft__leaving_list *list, hds
     leaving->charge = allocation->charge;
     leaving->block = allocation->block;
     leaving->block_bytes = allocation->block_bytes;
+    leaving->made = allocation->made;
+    leaving->freed = allocation->freed;
     allocation->charge = allocation->block_bytes = 0;
     pthread_rwlock_unlock(&memory->lock);
     list->charge += leaving->charge;
@@ -527,7 +545,7 @@ void hdsoft__memory_left(hdsoft__leaving *leaving)
     unlink_leaving(leaving);
     pthread_rwlock_wrlock(&memory->lock);
     memory->used -= leaving->charge;
-    quarantine(memory, &leaving->range, leaving->block, leaving->block_bytes);
+    quarantine(memory, &leaving->range, leaving->block, leaving->block_bytes, leaving->made, leaving->freed);
     pthread_rwlock_unlock(&memory->lock);
 }
 
@@ -662,6 +680,7 @@ static bool set_freeing(hdsoft_memory *memory, hdsoft__allocation *allocation, b
     if (!allocation || allocation->freeing == freeing)
         return false;
     allocation->freeing = freeing;
+    allocation->freed = freeing ? hdsoft__site_here() : NULL;
     bool in_table = memory->count && allocation >= memory->ranges && allocation < memory->ranges + memory->count;
     if (!in_table)
         memory->successor_current += freeing ? (size_t)-1 : 1;
@@ -766,25 +785,56 @@ static void explain_freed(const hdsoft_range *range, uint64_t address, char *tex
                  (unsigned long long)size);
 }
 
-static void explain_near(hdsoft_memory *table, uint64_t address, char *text, size_t capacity)
+/* The range that holds an address, or the nearest one; NULL: there is none near. */
+static const hdsoft__allocation *nearest(hdsoft_memory *table, uint64_t address)
 {
     size_t index = ranges_up_to(table, address);
     const hdsoft__allocation *before = index ? &table->ranges[index - 1] : NULL;
     const hdsoft__allocation *after = index < table->count ? &table->ranges[index] : NULL;
-    uint64_t past = before && address >= before->range.end ? address - before->range.end : UINT64_MAX;
-    uint64_t ahead = after ? after->range.base - address : UINT64_MAX;
-    const hdsoft__allocation *near = past <= ahead ? before : after;
-    uint64_t distance = past <= ahead ? past : ahead;
     if (before && address < before->range.end)
-        snprintf(text, capacity, "byte %llu of %s #%llu, which its stream has not allocated yet",
-                 (unsigned long long)(address - before->range.base), kind_name(before->range.kind),
-                 (unsigned long long)before->range.id);
-    else if (!near || distance > ((uint64_t)1 << 30))
+        return before;
+    uint64_t past = before ? address - before->range.end : UINT64_MAX;
+    uint64_t ahead = after ? after->range.base - address : UINT64_MAX;
+    return (past < ahead ? past : ahead) > ((uint64_t)1 << 30) ? NULL : past <= ahead ? before : after;
+}
+
+static void explain_near(hdsoft_memory *table, uint64_t address, char *text, size_t capacity)
+{
+    const hdsoft__allocation *near = nearest(table, address);
+    if (!near) {
         snprintf(text, capacity, "in no allocation and near none");
-    else
-        snprintf(text, capacity, "%llu bytes %s %s #%llu of %llu bytes", (unsigned long long)distance,
-                 past <= ahead ? "past" : "before", kind_name(near->range.kind), (unsigned long long)near->range.id,
-                 (unsigned long long)(near->range.end - near->range.base));
+        return;
+    }
+    const hdsoft_range *range = &near->range;
+    const char *kind = kind_name(range->kind);
+    bool past = address >= range->end;
+    if (!past && address >= range->base) {
+        bool pending = near->state == HDSOFT__RANGE_PENDING;
+        snprintf(text, capacity, "byte %llu of %s #%llu of %llu bytes%s", (unsigned long long)(address - range->base),
+                 kind, (unsigned long long)range->id, (unsigned long long)(range->end - range->base),
+                 pending ? ", which its stream has not allocated yet" : ", and beyond it");
+        return;
+    }
+    snprintf(text, capacity, "%llu bytes %s %s #%llu of %llu bytes",
+             (unsigned long long)(past ? address - range->end : range->base - address), past ? "past" : "before", kind,
+             (unsigned long long)range->id, (unsigned long long)(range->end - range->base));
+}
+
+bool hdsoft__memory_neighbour(hdsoft_memory *memory, uint64_t address, hdsoft__allocation *out, bool *gone)
+{
+    hdsoft_memory *table = table_of(memory, address);
+    if (address < 65536)
+        return false;
+    pthread_rwlock_rdlock(&table->lock);
+    const freed_block *freed = freed_at(table, address);
+    const hdsoft__allocation *near = freed ? NULL : nearest(table, address);
+    *gone = freed;
+    if (freed)
+        *out = (hdsoft__allocation){.range = freed->range, .made = freed->made, .freed = freed->freed};
+    else if (near)
+        *out = *near;
+    pthread_rwlock_unlock(&table->lock);
+    return freed || near;
 }
 
 void hdsoft_memory_explain(hdsoft_memory *memory, uint64_t address, char *text, size_t capacity)

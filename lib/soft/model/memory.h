@@ -10,6 +10,7 @@
 #ifndef HDSOFT_MODEL_MEMORY_H
 #define HDSOFT_MODEL_MEMORY_H
 
+#include "soft/check/site.h"
 #include "soft/model/hdsoft_memory.h"
 
 typedef enum hdsoft__range_state {
@@ -27,6 +28,7 @@ typedef struct hdsoft__allocation {
     void *pool;              /* its pool if it is stream-ordered */
     uint64_t birth;          /* number of the last command enqueued before it was made */
     uint64_t block, block_bytes, charge; /* its addresses, and the bytes that count as used; 0: they left already */
+    const hdsoft__site *made, *freed; /* where, while checks are on */
 } hdsoft__allocation;
 
 /*
@@ -40,6 +42,7 @@ typedef struct hdsoft__leaving {
     hdsoft_memory *memory;
     hdsoft_range range;
     uint64_t charge, block, block_bytes; /* what is not taken over */
+    const hdsoft__site *made, *freed;
     uint64_t *counter, counted;          /* its share in a pool's count, less what was taken over */
 } hdsoft__leaving;
 
@@ -82,6 +85,8 @@ void hdsoft__memory_unmap_host(hdsoft_memory *hosts, uint64_t base);
 /* The range that holds `address`, whatever its state, in this table only; if two do, one being freed and one that took
  * its addresses over, the latter. */
 bool hdsoft__memory_lookup(hdsoft_memory *memory, uint64_t address, hdsoft__allocation *out);
+/* What hdsoft_memory_explain speaks of, for those who tell where it was made; false: of no range. *gone: it was freed. */
+bool hdsoft__memory_neighbour(hdsoft_memory *memory, uint64_t address, hdsoft__allocation *out, bool *gone);
 /* The first range at or above `from` that `owner` owns, then any that waits for addresses it took over. */
 bool hdsoft__memory_next_owned(hdsoft_memory *memory, const void *owner, uint64_t from, hdsoft__allocation *out);
 /* PENDING to LIVE, its bytes fresh. */

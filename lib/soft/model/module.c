@@ -157,6 +157,7 @@ int hdsoft__module_create(hdsoft__context *context, hdsoft__image *image, hdsoft
     module->library = library;
     module->references = 1;
     module->birth = hdsoft__the.next_sequence;
+    module->made = hdsoft__site_here();
     int status = hdsoft_instance_create(image->program, context->device->memory, &module->instance, log);
     if (!status)
         status = add_functions(module);

@@ -36,6 +36,7 @@ struct CUmod_st {
     unsigned references;      /* its owner and every task that runs a function */
     bool unloaded;
     uint64_t birth;
+    const hdsoft__site *made;
     hdsoft__function *functions;
     size_t function_count;
 };

@@ -24,6 +24,7 @@ hdsoft__stream *hdsoft__stream_create(hdsoft__context *context, unsigned flags, 
     stream->priority = priority;
     stream->references = 1;
     stream->id = ++hdsoft__the.next_id;
+    stream->made = hdsoft__site_here();
     stream->next = context->streams;
     if (stream->next)
         stream->next->previous = stream;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft/check/fault.h"
 #include "soft/model/driver.h"
 #include "soft/model/inject.h"
 #include "soft/model/module.h"
@@ -75,6 +76,7 @@ static int fail(int code, const char *what, hdsoft_memory *memory, uint64_t addr
     char where[256];
     hdsoft_memory_explain(memory, address, where, sizeof where);
     snprintf(text, capacity, "%s touches address 0x%llx: %s", what, (unsigned long long)address, where);
+    hdsoft__check_command_fault(memory, address, text);
     return -code;
 }
 
@@ -254,6 +256,7 @@ static int step_kernel(hdsoft__device *device, hdsoft__command *command, const h
     if (status == 0)
         return 0;
     const char *name = launch->function->entry->name;
+    hdsoft__check_fault(device->memory, name, &fault);
     if (strstr(fault.text, name))
         snprintf(text, capacity, "%s", fault.text);
     else
