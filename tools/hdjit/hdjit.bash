@@ -25,6 +25,7 @@ _hdjit()
     fi
     case $previous in
     --driver) COMPREPLY=($(compgen -W "auto cuda soft" -- "$current")); return ;;
+    --check) COMPREPLY=($(compgen -W "memory race init memory,race,init" -- "$current")); return ;;
     --compiler) COMPREPLY=($(compgen -W "auto nvrtc clang" -- "$current")); return ;;
     --log) COMPREPLY=($(compgen -W "none error warn info debug" -- "$current")); return ;;
     --fmad|--ftz|--prec-div|--prec-sqrt) COMPREPLY=($(compgen -W "true false" -- "$current")); return ;;

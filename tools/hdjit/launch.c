@@ -4,12 +4,14 @@
 #include "message.h"
 #include "source.h"
 
-int launch_open(const options *o, session *s, const char *file, const char *kernel, hdrt_module **out_module,
-                hdrt_kernel **out_kernel)
+int launch_open(const options *o, session *s, checks *c, const arguments *args, const char *file, const char *kernel,
+                hdrt_module **out_module, hdrt_kernel **out_kernel)
 {
     hdrt_status status;
     int code = session_open(o, s);
 
+    if (!code)
+        code = checks_begin(o, s, c, args);
     if (!code)
         code = session_open_device(o, s);
     if (!code)

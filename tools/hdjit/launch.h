@@ -6,11 +6,15 @@
 #define HDJIT_LAUNCH_H
 
 #include "arguments.h"
+#include "check.h"
 #include "session.h"
 
-/* Opens driver and device, and loads `kernel` of `file`. Returns 0, or an exit code after a message. */
-int launch_open(const options *o, session *s, const char *file, const char *kernel, hdrt_module **out_module,
-                hdrt_kernel **out_kernel);
+/*
+ * Opens driver and device, turns the checks on, and loads `kernel` of `file`. Reports may be about `args`. Returns 0, or
+ * an exit code after a message.
+ */
+int launch_open(const options *o, session *s, checks *c, const arguments *args, const char *file, const char *kernel,
+                hdrt_module **out_module, hdrt_kernel **out_kernel);
 
 /* One argument that stands before those of the command line. */
 typedef struct leading_argument {

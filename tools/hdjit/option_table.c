@@ -15,6 +15,7 @@ const option_entry option_table[] = {
     {"block", 0, OPTION_BLOCK, "X[,Y[,Z]]", LAUNCHES, NULL, "threads in a block; pipe: 256 unless given"},
     {"shared", 0, OPTION_SHARED, "BYTES", LAUNCHES, NULL, "dynamic shared memory of a block"},
     {"set", 0, OPTION_SET, "NAME=FILE", LAUNCHES, NULL, "fill a global or constant variable from a file"},
+    {"check", 0, OPTION_CHECK, "LIST", LAUNCHES, NULL, "memory, race and init: check the kernel (soft driver only)"},
     {"repeat", 0, OPTION_REPEAT, "N", COMMAND_RUN, NULL, "run N times and print the median kernel time"},
     {"batch", 0, OPTION_BATCH, "SIZE", COMMAND_PIPE, NULL, "bytes of a batch (default 4M)"},
     {"depth", 0, OPTION_DEPTH, "N", COMMAND_PIPE, NULL, "slots for batches under way (default 3)"},

@@ -219,6 +219,28 @@ static int apply_compile_option(options *o, const option_entry *entry, const cha
     }
 }
 
+/* The driver knows the words too; here they are looked at before anything is done. */
+static int set_checks(options *o, const char *value)
+{
+    static const char *const words[] = {"memory", "race", "init"};
+
+    for (const char *at = value;; at++) {
+        size_t length = strcspn(at, ",");
+        bool known = false;
+
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+            known |= strlen(words[i]) == length && strncmp(words[i], at, length) == 0;
+        if (!known)
+            return fail(EXIT_CODE_USAGE, "--check is '%s': '%.*s' is no check: expected words out of memory, race and "
+                        "init, with commas between", value, (int)length, at);
+        at += length;
+        if (!*at)
+            break;
+    }
+    o->checks = value;
+    return add_compile_option(o, "-lineinfo", NULL); /* so that reports name source lines */
+}
+
 /* Options of run and pipe. */
 static int apply_launch_option(options *o, const option_entry *entry, const char *value)
 {
@@ -238,6 +260,8 @@ static int apply_launch_option(options *o, const option_entry *entry, const char
         return code;
     case OPTION_SET:
         return add_setting(o, value);
+    case OPTION_CHECK:
+        return set_checks(o, value);
     case OPTION_REPEAT:
         code = set_number(entry, value, false, 1, REPEAT_LIMIT, &number);
         o->repeat = (uint32_t)number;

@@ -53,6 +53,7 @@ typedef struct options {
     uint32_t grid[3], block[3], shared;
     setting *settings;
     uint32_t setting_count;
+    const char *checks; /* NULL: none */
     uint32_t repeat;
 
     uint64_t batch_bytes;
@@ -100,6 +101,7 @@ enum option_id {
     OPTION_BLOCK,
     OPTION_SHARED,
     OPTION_SET,
+    OPTION_CHECK,
     OPTION_REPEAT,
     OPTION_BATCH,
     OPTION_DEPTH,

@@ -75,7 +75,8 @@ static void print_stats(const options *o, const pipeline_totals *t)
     timeline_draw(stderr, t->drawn + from, count);
 }
 
-static int stream_through(const options *o, session *s, hdrt_kernel *kernel, arguments *args, int output_fd)
+static int stream_through(const options *o, session *s, const checks *c, hdrt_kernel *kernel, arguments *args,
+                          int output_fd)
 {
     pipeline p;
     bool complete = false;
@@ -87,6 +88,7 @@ static int stream_through(const options *o, session *s, hdrt_kernel *kernel, arg
         code = pipeline_run(&p, &complete);
     if (!code && complete)
         code = arguments_download(args, p.queues[ROW_KERNEL]);
+    code = checks_look(c, code);
     if (!code && complete)
         code = arguments_commit(args);
     if (!code && o->stats)
@@ -122,6 +124,7 @@ int command_pipe(options *o, int argc, char **argv)
     hdrt_kernel *kernel = NULL;
     hdrt_queue *queue = NULL;
     arguments args = {0};
+    checks found = {0};
     int first, output_fd = -1, code = options_parse(o, COMMAND_PIPE, argc, argv, &first);
 
     if (code != OPTIONS_GO_ON)
@@ -141,7 +144,7 @@ int command_pipe(options *o, int argc, char **argv)
     if (!code)
         code = arguments_open(&args, -1);
     if (!code)
-        code = launch_open(o, &s, argv[first], argv[first + 1], &module, &kernel);
+        code = launch_open(o, &s, &found, &args, argv[first], argv[first + 1], &module, &kernel);
     if (!code && !(queue = hdrt_device_default_queue(s.device)))
         code = fail(EXIT_CODE_FAILED, "the device's queue cannot be made: %s", hdrt_last_error());
     if (!code)
@@ -150,10 +153,11 @@ int command_pipe(options *o, int argc, char **argv)
         code = allocate_arguments(&args, queue);
     if (!code) {
         launch_note_zero_grid(o);
-        code = stream_through(o, &s, kernel, &args, output_fd);
+        code = stream_through(o, &s, &found, kernel, &args, output_fd);
     }
+    found.args = NULL;
     arguments_end(&args, queue);
     hdrt_module_destroy(module);
     session_close(&s);
-    return close_output(output_fd, code);
+    return close_output(output_fd, checks_end(&found, code));
 }

@@ -12,6 +12,7 @@
 /* Everything of one run, in the order it is made. */
 typedef struct run {
     session session;
+    checks checks;
     hdrt_module *module;
     hdrt_kernel *kernel;
     hdrt_queue *queue; /* borrowed: the device's default queue */
@@ -30,7 +31,7 @@ static int check_usage(const options *o, int words, char **word)
 
 static int prepare(const options *o, run *r, char **word)
 {
-    int code = launch_open(o, &r->session, word[0], word[1], &r->module, &r->kernel);
+    int code = launch_open(o, &r->session, &r->checks, &r->args, word[0], word[1], &r->module, &r->kernel);
 
     if (code)
         return code;
@@ -135,10 +136,12 @@ int command_run(options *o, int argc, char **argv)
         code = o->repeat ? launch_repeatedly(o, &r) : launch_once(o, &r, NULL, NULL);
     if (!code)
         code = arguments_download(&r.args, r.queue);
+    code = checks_look(&r.checks, code);
     if (!code)
         code = arguments_commit(&r.args);
+    r.checks.args = NULL;
     arguments_end(&r.args, r.queue);
     hdrt_module_destroy(r.module);
     session_close(&r.session);
-    return code;
+    return checks_end(&r.checks, code);
 }

@@ -8,12 +8,12 @@
 
 #define TEXT_BYTES 4096
 
-void hdsoft__describe_allocation(hdsoft_memory *memory, uint64_t address, hdsoft_text *text)
+uint64_t hdsoft__describe_allocation(hdsoft_memory *memory, uint64_t address, hdsoft_text *text)
 {
     hdsoft__allocation allocation;
     bool gone;
     if (!hdsoft__memory_neighbour(memory, address, &allocation, &gone))
-        return;
+        return 0;
     const char *what = allocation.range.kind == HDSOFT_RANGE_HOST       ? "host memory"
                        : allocation.range.kind == HDSOFT_RANGE_GLOBAL   ? "global variable"
                        : allocation.range.kind == HDSOFT_RANGE_CONSTANT ? "constant variable"
@@ -30,6 +30,7 @@ void hdsoft__describe_allocation(hdsoft_memory *memory, uint64_t address, hdsoft
         hdsoft_text_append(text, "\n    it was freed by ");
         hdsoft__site_describe(allocation.freed, text);
     }
+    return allocation.range.base;
 }
 
 static const char *kind_of(hdsoft_memory *memory, unsigned code, uint64_t address, bool deadlock)
@@ -55,14 +56,16 @@ void hdsoft__check_fault(hdsoft_memory *memory, const char *kernel, const hdsoft
     char bytes[TEXT_BYTES];
     hdsoft_text text = {bytes, sizeof bytes, 0};
     const char *kind = kind_of(memory, (unsigned)fault->code, fault->address, fault->deadlock);
+    uint64_t allocation = 0;
     hdsoft_text_append(&text, "%s: %s", kind, fault->text);
     if (fault->code == HDCU_ERROR_ILLEGAL_ADDRESS)
-        hdsoft__describe_allocation(memory, fault->address, &text);
+        allocation = hdsoft__describe_allocation(memory, fault->address, &text);
     hdsoft__report report = {.kind = kind,
                              .kernel = kernel,
                              .source_file = fault->source_line ? fault->source_file : NULL,
                              .source_line = fault->source_line,
                              .ptx_line = fault->ptx_line,
+                             .allocation = allocation,
                              .text = bytes};
     hdsoft__report_add(&report);
 }
@@ -75,7 +78,7 @@ void hdsoft__check_command_fault(hdsoft_memory *memory, uint64_t address, const 
     hdsoft_text text = {bytes, sizeof bytes, 0};
     const char *kind = kind_of(memory, HDCU_ERROR_ILLEGAL_ADDRESS, address, false);
     hdsoft_text_append(&text, "%s: %s", kind, what);
-    hdsoft__describe_allocation(memory, address, &text);
-    hdsoft__report report = {.kind = kind, .text = bytes};
+    uint64_t allocation = hdsoft__describe_allocation(memory, address, &text);
+    hdsoft__report report = {.kind = kind, .allocation = allocation, .text = bytes};
     hdsoft__report_add(&report);
 }

@@ -15,7 +15,7 @@ typedef struct told {
     struct told *next;
     char *kind, *kernel, *source_file, *text;
     uint32_t source_line, ptx_line;
-    uint64_t distinct;
+    uint64_t distinct, allocation;
     unsigned long long count, given; /* how often it was met; how often when it was given, 0: not yet */
 } told;
 
@@ -137,6 +137,7 @@ static told *create(const hdsoft__report *report)
     made->source_line = report->source_line;
     made->ptx_line = report->ptx_line;
     made->distinct = report->distinct;
+    made->allocation = report->allocation;
     made->count = 1;
     return made;
 }
@@ -176,11 +177,14 @@ bool hdsoft__report_is_new(const hdsoft__report *report)
 
 /* ---- the sink ---- */
 
-static void give(hdsoft__report_function function, void *context, const char *kind, const char *text,
-                 unsigned long long count)
+static void give(const char *kind, const char *text, unsigned long long allocation, unsigned long long count)
 {
+    pthread_mutex_lock(&reports.lock);
+    hdsoft__report_function function = reports.function;
+    void *context = reports.context;
+    pthread_mutex_unlock(&reports.lock);
     if (function) {
-        function(context, kind, text, count);
+        function(context, kind, text, allocation, count);
         return;
     }
     /* One write, so that lines of several threads and processes do not mix. */
@@ -219,7 +223,7 @@ static char *first_text(const told *at)
 }
 
 /* The next report that was never given, or, with `again`, that was met since, as a copy; false: there is none. */
-static bool take_next(bool again, char **kind, char **text, unsigned long long *count)
+static bool take_next(bool again, char **kind, char **text, unsigned long long *allocation, unsigned long long *count)
 {
     bool taken = false;
     *kind = *text = NULL;
@@ -229,6 +233,7 @@ static bool take_next(bool again, char **kind, char **text, unsigned long long *
             continue;
         *text = again ? again_text(at) : first_text(at);
         *kind = strdup(at->kind);
+        *allocation = at->allocation;
         *count = at->count;
         at->given = at->count;
         taken = *text && *kind;
@@ -246,13 +251,9 @@ static bool take_next(bool again, char **kind, char **text, unsigned long long *
 static void give_all(bool again)
 {
     char *kind, *text;
-    unsigned long long count;
-    while (take_next(again, &kind, &text, &count)) {
-        pthread_mutex_lock(&reports.lock);
-        hdsoft__report_function function = reports.function;
-        void *context = reports.context;
-        pthread_mutex_unlock(&reports.lock);
-        give(function, context, kind, text, count);
+    unsigned long long allocation, count;
+    while (take_next(again, &kind, &text, &allocation, &count)) {
+        give(kind, text, allocation, count);
         free(text);
         free(kind);
     }
@@ -270,14 +271,12 @@ void hdsoft__report_summary(void)
     give_all(true);
     pthread_mutex_lock(&reports.lock);
     unsigned long long beyond = reports.beyond;
-    hdsoft__report_function function = reports.function;
-    void *context = reports.context;
     reports.beyond = 0;
     pthread_mutex_unlock(&reports.lock);
     char text[96];
     snprintf(text, sizeof text, "%llu more reports, after the first %u, are not told", beyond, MOST_REPORTS);
     if (beyond)
-        give(function, context, "more", text, beyond);
+        give("more", text, 0, beyond);
 }
 
 unsigned long long hdsoft__report_count(void)

@@ -40,7 +40,8 @@ typedef struct hdsoft__report {
     const char *kernel;      /* NULL: no kernel */
     const char *source_file; /* NULL: unknown */
     uint32_t source_line, ptx_line;
-    uint64_t distinct;       /* told apart by this too: the allocation of a leak */
+    uint64_t distinct;       /* told apart by this too: the place where what leaked was made */
+    uint64_t allocation;     /* the address of the allocation that it is about; 0: none */
     const char *text;        /* all of it, lines without the last newline */
 } hdsoft__report;
 
@@ -57,9 +58,11 @@ void hdsoft__report_reset(void);
 /* Tell of what came again after it was given; at the end of a context or of the process. */
 void hdsoft__report_summary(void);
 
-/* Who gets them: kind, text and how often it was met so far, or, for what came again, how often in all with a text
- * that says so. NULL: standard error. Called on any thread, without a lock. */
-typedef void (*hdsoft__report_function)(void *context, const char *kind, const char *text, unsigned long long count);
+/* Who gets them: kind, text, the address of the allocation that it is about (0: none), and how often it was met so far;
+ * for what came again, how often in all with a text that says so. NULL: standard error. Called on any thread, without a
+ * lock. */
+typedef void (*hdsoft__report_function)(void *context, const char *kind, const char *text,
+                                        unsigned long long allocation, unsigned long long count);
 void hdsoft__report_to(hdsoft__report_function function, void *context);
 
 #endif

@@ -155,10 +155,10 @@ static void describe_frame(void *return_address, hdsoft_text *text)
     Dl_info info;
     char *at = (char *)return_address - 1;
     if (!look_up(return_address, &info)) {
-        hdsoft_text_append(text, "\n        0x%llx", (unsigned long long)(uintptr_t)at);
+        hdsoft_text_append(text, "\n        at 0x%llx", (unsigned long long)(uintptr_t)at);
         return;
     }
-    hdsoft_text_append(text, "\n        %s+0x%llx", base_name(info.dli_fname),
+    hdsoft_text_append(text, "\n        at %s+0x%llx", base_name(info.dli_fname),
                        (unsigned long long)(at - (char *)info.dli_fbase));
     if (info.dli_sname)
         hdsoft_text_append(text, " %s", info.dli_sname);
@@ -173,8 +173,6 @@ void hdsoft__site_describe(const hdsoft__site *site, hdsoft_text *text)
     hdsoft_text_append(text, "%s", site->entry);
     if (site->through)
         hdsoft_text_append(text, " through %s", site->through);
-    if (site->frame_count)
-        hdsoft_text_append(text, ", called at");
     for (unsigned i = 0; i < site->frame_count; i++)
         describe_frame(site->frames[i], text);
 }

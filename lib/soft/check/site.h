@@ -22,7 +22,7 @@ typedef struct hdsoft__site {
 void hdsoft__site_enter(const char *entry, void *return_address);
 /* The place that this thread's call came from; NULL when no check is on, or there is no memory for it. */
 const hdsoft__site *hdsoft__site_here(void);
-/* "cuMemAlloc_v2, called by" and a line for each frame, indented; "an unknown call" for NULL. */
+/* "cuMemAlloc_v2 through hdrt_alloc" and a line for each frame, indented; "an unknown call" for NULL. */
 void hdsoft__site_describe(const hdsoft__site *site, hdsoft_text *text);
 
 #endif
