@@ -55,6 +55,8 @@
     X(cuCtxGetCurrent, "cuCtxGetCurrent", 4000, REQUIRED, (hdcu_context *))                                            \
     X(cuCtxGetDevice, "cuCtxGetDevice", 2000, REQUIRED, (hdcu_device *))                                               \
     X(cuCtxGetFlags, "cuCtxGetFlags", 7000, REQUIRED, (unsigned *))                                                    \
+    X(cuCtxGetId, "cuCtxGetId", 12000, OPTIONAL, (hdcu_context, unsigned long long *))                                 \
+    X(cuCtxGetApiVersion, "cuCtxGetApiVersion", 3020, OPTIONAL, (hdcu_context, unsigned *))                            \
     X(cuCtxSynchronize, "cuCtxSynchronize", 2000, REQUIRED, (void))                                                    \
     X(cuCtxGetLimit, "cuCtxGetLimit", 3010, REQUIRED, (size_t *, unsigned))                                            \
     X(cuCtxSetLimit, "cuCtxSetLimit", 3010, REQUIRED, (unsigned, size_t))                                              \
@@ -159,6 +161,7 @@
     X(cuEventDestroy, "cuEventDestroy_v2", 4000, REQUIRED, (hdcu_event))                                               \
     X(cuEventElapsedTime, "cuEventElapsedTime", 2000, REQUIRED, (float *, hdcu_event, hdcu_event))                     \
     /* modules, libraries, functions */                                                                                \
+    X(cuModuleLoad, "cuModuleLoad", 2000, OPTIONAL, (hdcu_module *, const char *))                                     \
     X(cuModuleLoadData, "cuModuleLoadData", 2000, REQUIRED, (hdcu_module *, const void *))                             \
     X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, REQUIRED,                                                        \
       (hdcu_module *, const void *, unsigned, unsigned *, void **))                                                    \
@@ -213,6 +216,9 @@
       (size_t *, hdcu_function, int, int))                                                                             \
     X(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", 11070, OPTIONAL,                                   \
       (int *, hdcu_function, const hdcu_launch_config *))                                                              \
+    /* profiler */                                                                                                     \
+    X(cuProfilerStart, "cuProfilerStart", 4000, OPTIONAL, (void))                                                      \
+    X(cuProfilerStop, "cuProfilerStop", 4000, OPTIONAL, (void))                                                        \
     /* graphs */                                                                                                       \
     X(cuGraphCreate, "cuGraphCreate", 10000, OPTIONAL, (hdcu_graph *, unsigned))                                       \
     X(cuGraphDestroy, "cuGraphDestroy", 10000, OPTIONAL, (hdcu_graph))                                                 \

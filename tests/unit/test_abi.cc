@@ -16,6 +16,7 @@ HDCU_SYMBOL_LIST(OUR_TYPE)
 #undef OUR_TYPE
 
 #include <cuda.h>
+#include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 
 #include <dlfcn.h>

@@ -93,6 +93,49 @@ hdcu_result hdsoft__cuCtxGetFlags(unsigned *flags)
     return 0;
 }
 
+/* A context that is named, or the current one. */
+static hdcu_result named_context(hdsoft__context **context)
+{
+    if (*context)
+        return hdsoft__handle_is(*context, HDSOFT__CONTEXT) ? 0 : HDCU_ERROR_INVALID_CONTEXT;
+    *context = hdsoft__here();
+    return *context ? 0 : HDCU_ERROR_INVALID_CONTEXT;
+}
+
+hdcu_result hdsoft__cuCtxGetId(hdcu_context context, unsigned long long *id)
+{
+    if (!id)
+        return HDCU_ERROR_INVALID_VALUE;
+    hdcu_result status = named_context(&context);
+    if (status)
+        return status;
+    *id = 1; /* contexts stay in the list for ever, the newest first */
+    for (const hdsoft__context *older = context->next; older; older = older->next)
+        ++*id;
+    return 0;
+}
+
+hdcu_result hdsoft__cuCtxGetApiVersion(hdcu_context context, unsigned *version)
+{
+    if (!version)
+        return HDCU_ERROR_INVALID_VALUE;
+    hdcu_result status = named_context(&context);
+    if (!status)
+        *version = 3020; /* that of cuCtxCreate_v2 and all later ones */
+    return status;
+}
+
+/* There is no profiler to start, which is no failure on a real driver either. */
+hdcu_result hdsoft__cuProfilerStart(void)
+{
+    return hdsoft__here() ? 0 : HDCU_ERROR_INVALID_CONTEXT;
+}
+
+hdcu_result hdsoft__cuProfilerStop(void)
+{
+    return hdsoft__here() ? 0 : HDCU_ERROR_INVALID_CONTEXT;
+}
+
 hdcu_result hdsoft__cuCtxSynchronize(void)
 {
     hdsoft__context *context = hdsoft__here();

@@ -2,11 +2,14 @@
 #include <stdlib.h>
 
 #include "soft/api/entry.h"
+#include "soft/model/inject.h"
 
 #define VERSION 13000
 
 int hdsoft__api_version(void)
 {
+    if (hdsoft__inject_version())
+        return hdsoft__inject_version();
     const char *text = secure_getenv("HDSOFT_DRIVER_VERSION");
     long version = text ? strtol(text, NULL, 10) : VERSION;
     return version >= 1000 && version < VERSION ? (int)version : VERSION;

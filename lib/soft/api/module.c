@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "soft/model/module.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "soft/api/entry.h"
 
@@ -136,6 +139,48 @@ hdcu_result hdsoft__cuModuleLoadDataEx(hdcu_module *out, const void *bytes, unsi
     jit_options read;
     int status = read_options(count, options, values, &read);
     return status ? (hdcu_result)status : load(out, bytes, &read);
+}
+
+#define FILE_BYTES (1 << 30)
+
+/* A file's bytes with a NUL behind them. 0, 2 or 301. */
+static int read_file(const char *path, char **out)
+{
+    struct stat about;
+    int status = HDCU_ERROR_FILE_NOT_FOUND;
+    size_t length = 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return status;
+    *out = NULL;
+    if (!fstat(file, &about) && S_ISREG(about.st_mode) && about.st_size <= FILE_BYTES) {
+        status = HDCU_ERROR_OUT_OF_MEMORY;
+        *out = malloc((size_t)about.st_size + 1);
+    }
+    while (*out && length < (size_t)about.st_size) {
+        ssize_t got = read(file, *out + length, (size_t)about.st_size - length);
+        if (got <= 0)
+            break;
+        length += (size_t)got;
+    }
+    close(file);
+    if (!*out)
+        return status;
+    (*out)[length] = '\0';
+    return 0;
+}
+
+hdcu_result hdsoft__cuModuleLoad(hdcu_module *out, const char *path)
+{
+    char *bytes;
+    if (!out || !path)
+        return HDCU_ERROR_INVALID_VALUE;
+    int status = read_file(path, &bytes);
+    if (status)
+        return (hdcu_result)status;
+    hdcu_result loaded = load(out, bytes, &(jit_options){0});
+    free(bytes);
+    return loaded;
 }
 
 static bool is_module(hdcu_module module)

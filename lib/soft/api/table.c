@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "soft/api/entry.h"
+#include "soft/api/outside.h"
 #include "soft/check/report.h"
 #include "soft/check/site.h"
 #include "soft/model/capture.h"
@@ -57,6 +58,10 @@ static unsigned traits_of(hdsoft__entry entry)
     case HDSOFT__ENTRY_cuPointerGetAttribute:
     case HDSOFT__ENTRY_cuPointerGetAttributes:
     case HDSOFT__ENTRY_cuModuleGetLoadingMode:
+    case HDSOFT__ENTRY_cuCtxGetId:
+    case HDSOFT__ENTRY_cuCtxGetApiVersion:
+    case HDSOFT__ENTRY_cuProfilerStart:
+    case HDSOFT__ENTRY_cuProfilerStop:
     case HDSOFT__ENTRY_cuLibraryLoadData:
     case HDSOFT__ENTRY_cuKernelGetAttribute:
     case HDSOFT__ENTRY_cuKernelSetAttribute:
@@ -155,6 +160,14 @@ static void leave(hdsoft__entry entry)
         hdsoft__report_flush();
 }
 
+static hdcu_result unsupported(const char *name)
+{
+    static bool said_clusters, said_attributes;
+    bool clusters = strstr(name, "Clusters") != NULL;
+    return hdsoft__outside_answer(name, clusters ? "thread block clusters" : "attributes of streams",
+                                  clusters ? &said_clusters : &said_attributes);
+}
+
 /* ---- the wrappers, from the list ---- */
 
 #define COUNT_(a, b, c, d, e, f, g, h, i, j, k, n, ...) n
@@ -195,8 +208,10 @@ static void leave(hdsoft__entry entry)
 #define IS(what, name) IS_(PASTE(what, name))
 
 #define VOID_cuCtxSynchronize MARK
+#define VOID_cuProfilerStart MARK
+#define VOID_cuProfilerStop MARK
 
-/* Entries that answer 801: outside of what the soft driver does. */
+/* Entries of the list that answer 801: outside of what the soft driver does. */
 #define UNSUPPORTED_cuOccupancyMaxActiveClusters MARK
 #define UNSUPPORTED_cuStreamSetAttribute MARK
 #define UNSUPPORTED_cuStreamGetAttribute MARK
@@ -206,7 +221,7 @@ static void leave(hdsoft__entry entry)
 #define PASSED_OR_VOID_0(...) (PASSED(__VA_ARGS__))
 #define PASSED_OR_VOID_1(...) ()
 #define BODY_0(name, ...) hdsoft__##name PASTE(PASSED_OR_VOID_, IS(VOID_, name))(__VA_ARGS__)
-#define BODY_1(name, ...) HDCU_ERROR_NOT_SUPPORTED
+#define BODY_1(name, ...) unsupported(#name)
 #define UNPACK(...) __VA_ARGS__
 
 #define WRAP_(name, ...)                                                                                               \
@@ -271,15 +286,24 @@ enum { PROC_FOUND, PROC_UNKNOWN, PROC_TOO_OLD };
 
 static unsigned find_procedure(const char *name, int version, uint64_t flags, void **out)
 {
+    if (!strcmp(name, "cuGraphInstantiate") && version >= 12000)
+        name = "cuGraphInstantiateWithFlags"; /* which it means from there on */
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (strcmp(table[i].name, name) || table[i].version > hdsoft__api_version() || version >= superseded_at(name))
+        if (strcmp(table[i].name, name) || table[i].version > hdsoft__api_version() ||
+            version >= superseded_at(name) || hdsoft__inject_hides(table[i].name, table[i].symbol))
             continue;
         if (table[i].version > version)
             return PROC_TOO_OLD;
         *out = flags & HDCU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM ? table[i].own : table[i].function;
         return PROC_FOUND;
     }
-    return PROC_UNKNOWN;
+    const hdsoft__outside *outside = hdsoft__outside_by_name(name);
+    if (!outside || outside->version > hdsoft__api_version() || hdsoft__inject_hides(outside->name, outside->symbol))
+        return PROC_UNKNOWN;
+    if (outside->version > version)
+        return PROC_TOO_OLD;
+    *out = outside->function;
+    return PROC_FOUND;
 }
 
 hdcu_result hdsoft__cuGetProcAddress(const char *name, void **out, int version, uint64_t flags)
@@ -307,11 +331,6 @@ static const char *last_fault(void)
     return atomic_load(&hdsoft__the.fault_told) ? hdsoft__the.fault_text : "";
 }
 
-static int test_inject(const char *rules)
-{
-    return hdsoft__inject(rules);
-}
-
 static unsigned long long call_count(const char *entry)
 {
     return hdsoft__call_count(entry);
@@ -335,7 +354,9 @@ void *hdsoft_get_proc_address(const char *symbol)
         void *function;
     } extras[] = {
         {"hdsoft_last_fault", (void *)last_fault},
-        {"hdsoft_inject", (void *)test_inject},
+        {"hdsoft_inject", (void *)hdsoft__inject},
+        {"hdsoft_inject_error", (void *)hdsoft__inject_error},
+        {"hdsoft_last_unsupported", (void *)hdsoft__outside_said},
         {"hdsoft_call_count", (void *)call_count},
         {"hdsoft_set_printf", (void *)hdsoft__print_to},
         {"hdsoft_check", (void *)choose_checks},
@@ -353,7 +374,12 @@ void *hdsoft_get_proc_address(const char *symbol)
     }
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (!strcmp(table[i].symbol, symbol))
-            return table[i].version <= hdsoft__api_version() ? table[i].function : NULL;
+            return table[i].version <= hdsoft__api_version() && !hdsoft__inject_hides(table[i].name, symbol)
+                       ? table[i].function
+                       : NULL;
     }
-    return NULL;
+    const hdsoft__outside *outside = hdsoft__outside_by_symbol(symbol);
+    return outside && outside->version <= hdsoft__api_version() && !hdsoft__inject_hides(outside->name, symbol)
+               ? outside->function
+               : NULL;
 }

@@ -250,13 +250,11 @@ static bool read_number(const char *name, uint64_t *value)
     const char *text = secure_getenv(name);
     if (!text || !*text)
         return false;
-    char *end;
-    unsigned long long number = strtoull(text, &end, 10);
-    if (end == text)
+    const char *end;
+    if (!hdsoft__bytes_read(text, &end, value) || *end) {
+        fprintf(stderr, "libhdsoft: %s: \"%s\" is no number, and none with K, M or G behind it\n", name, text);
         return false;
-    if (*end == 'G' || *end == 'M' || *end == 'K')
-        number <<= *end == 'G' ? 30 : *end == 'M' ? 20 : 10;
-    *value = number;
+    }
     return true;
 }
 
@@ -299,7 +297,11 @@ static int start(void)
 {
     uint64_t count = 1, memory = DEFAULT_MEMORY;
     read_number("HDSOFT_DEVICES", &count);
+    if (hdsoft__inject_from_environment())
+        return HDCU_ERROR_INVALID_VALUE; /* the line on stderr says which character */
     read_number("HDSOFT_MEMORY", &memory);
+    if (hdsoft__inject_memory())
+        memory = hdsoft__inject_memory();
     memory = memory < LEAST_MEMORY ? LEAST_MEMORY : memory & ~(uint64_t)0x1fffff;
     if (!count)
         return HDCU_ERROR_NO_DEVICE;
@@ -319,7 +321,6 @@ static int start(void)
     if (!hdsoft__the.device_count)
         goto delete_key;
     pthread_atfork(NULL, NULL, in_forked_child);
-    hdsoft__inject_from_environment();
     hdsoft__checks_from_environment();
     return 0;
 

@@ -133,7 +133,7 @@ typedef struct hdsoft__command {
     hdsoft__dependency *dependencies;
     size_t dependency_count;
     hdsoft__task **tasks; /* run one after the other */
-    size_t task_count, task_index;
+    size_t task_count, task_index, begun; /* begun: tasks whose beginning was seen */
     hdsoft__task *only[1];
     hdsoft__mark *mark;   /* set when done */
     bool is_launch;       /* counts towards the depth */

@@ -16,6 +16,7 @@ typedef enum hdsoft__entry {
 
 /* The number of an entry by its symbol or its plain name; HDSOFT__ENTRIES: there is none. */
 hdsoft__entry hdsoft__entry_find(const char *name);
+const char *hdsoft__entry_name(hdsoft__entry entry);
 const char *hdsoft__entry_symbol(hdsoft__entry entry);
 
 #endif

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "soft/model/inject.h"
 
+#include <fnmatch.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RULES 64
-#define KERNELS HDSOFT__ENTRIES /* the "entry" that fault@ rules are about */
-
-typedef struct rule {
-    unsigned entry, code;
-    bool every;
-    uint64_t left; /* calls until it strikes; 0: spent */
-} rule;
+#include "soft/model/driver.h"
 
 static struct {
     pthread_mutex_t lock;
-    rule rules[RULES];
+    hdsoft__rule rules[HDSOFT__RULES];
     size_t count;
-    _Atomic bool active;
+    _Atomic bool active, hides, read;
+    int environment; /* what reading HDSOFT_FAIL came to */
+    _Atomic int version;
+    _Atomic uint64_t memory;
     _Atomic uint64_t calls[HDSOFT__ENTRIES];
+    char error[256];
 } injection = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const struct {
@@ -32,23 +30,18 @@ static const struct {
 #undef ENTRY_NAMES
 };
 
-static bool is_name(const char *name, const char *text, size_t length)
-{
-    return strlen(name) == length && !memcmp(name, text, length);
-}
-
-static hdsoft__entry find_entry(const char *text, size_t length)
+hdsoft__entry hdsoft__entry_find(const char *name)
 {
     for (unsigned i = 0; i < HDSOFT__ENTRIES; i++) {
-        if (is_name(entries[i].symbol, text, length) || is_name(entries[i].name, text, length))
+        if (!strcmp(entries[i].symbol, name) || !strcmp(entries[i].name, name))
             return i;
     }
     return HDSOFT__ENTRIES;
 }
 
-hdsoft__entry hdsoft__entry_find(const char *name)
+const char *hdsoft__entry_name(hdsoft__entry entry)
 {
-    return find_entry(name, strlen(name));
+    return entries[entry].name;
 }
 
 const char *hdsoft__entry_symbol(hdsoft__entry entry)
@@ -56,85 +49,149 @@ const char *hdsoft__entry_symbol(hdsoft__entry entry)
     return entries[entry].symbol;
 }
 
-/* One rule from *text on, which is moved behind it. */
-static bool parse_rule(const char **text, rule *out)
+/* ---- the rules that there are ---- */
+
+static bool is_spent(const hdsoft__rule *rule)
 {
-    const char *at = *text;
-    size_t length = strcspn(at, ":@=;");
-    char separator = at[length];
-    if (separator == '@') {
-        if (!is_name("fault", at, length))
-            return false;
-        out->entry = KERNELS;
-    } else {
-        out->entry = find_entry(at, length);
-        if (separator != ':' || out->entry == HDSOFT__ENTRIES)
-            return false;
+    return rule->kind != HDSOFT__RULE_HIDE && rule->when == HDSOFT__WHEN_NTH && !rule->left;
+}
+
+static void forget_all(void)
+{
+    injection.count = 0;
+    atomic_store(&injection.version, 0);
+    atomic_store(&injection.memory, 0);
+}
+
+/* Keep what is read; settings take effect and need not be kept. 0, or 1: no room. */
+static int keep(const hdsoft__rule *rules, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < injection.count; i++) {
+        if (!is_spent(&injection.rules[i]))
+            injection.rules[kept++] = injection.rules[i];
     }
-    at += length + 1;
-    char *end = (char *)at + 1;
-    out->every = *at == '*';
-    out->left = out->every ? 1 : strtoull(at, &end, 10);
-    if (end == at || *end != '=' || !out->left)
-        return false;
-    at = end + 1;
-    out->code = (unsigned)strtoul(at, &end, 10);
-    if (end == at || (*end && *end != ';') || !out->code)
-        return false;
-    *text = *end ? end + 1 : end;
-    return true;
+    injection.count = kept;
+    if (count > HDSOFT__RULES - kept) {
+        snprintf(injection.error, sizeof injection.error, "more than %d rules at once: forget some with NULL first",
+                 HDSOFT__RULES);
+        return 1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (rules[i].kind == HDSOFT__RULE_VERSION)
+            atomic_store(&injection.version, (int)rules[i].value);
+        else if (rules[i].kind == HDSOFT__RULE_MEMORY)
+            atomic_store(&injection.memory, rules[i].value);
+        else
+            injection.rules[injection.count++] = rules[i];
+    }
+    return 0;
+}
+
+static void look_at_rules(void)
+{
+    bool active = false, hides = false;
+    for (size_t i = 0; i < injection.count; i++) {
+        hides |= injection.rules[i].kind == HDSOFT__RULE_HIDE;
+        active |= injection.rules[i].kind <= HDSOFT__RULE_COMMAND;
+    }
+    atomic_store(&injection.hides, hides);
+    atomic_store(&injection.active, active);
+}
+
+static int add(const char *text)
+{
+    hdsoft__rule parsed[HDSOFT__RULES];
+    size_t count;
+    if (hdsoft__rules_read(text, parsed, &count, injection.error, sizeof injection.error))
+        return 1;
+    for (size_t i = 0; i < count; i++) {
+        if (parsed[i].kind == HDSOFT__RULE_MEMORY && atomic_load(&hdsoft__the.ready)) {
+            snprintf(injection.error, sizeof injection.error, "memory=: the devices are there already; say it before "
+                                                              "cuInit");
+            return 1;
+        }
+    }
+    return keep(parsed, count);
 }
 
 int hdsoft__inject(const char *text)
 {
-    rule parsed[RULES];
-    size_t count = 0;
     int status = 0;
-    for (const char *at = text; at && *at; count++) {
-        if (count == RULES || !parse_rule(&at, &parsed[count]))
-            return 1;
-    }
+    hdsoft__inject_from_environment(); /* what it asks for comes first, and NULL forgets that too */
     pthread_mutex_lock(&injection.lock);
-    if (!text) {
-        injection.count = 0;
-    } else {
-        size_t kept = 0;
-        for (size_t i = 0; i < injection.count; i++) {
-            if (injection.rules[i].left)
-                injection.rules[kept++] = injection.rules[i];
-        }
-        injection.count = kept;
-        if (kept + count > RULES) {
-            status = 1;
-        } else {
-            memcpy(injection.rules + kept, parsed, count * sizeof *parsed);
-            injection.count += count;
-        }
-    }
-    atomic_store(&injection.active, injection.count > 0);
+    injection.error[0] = '\0';
+    if (text)
+        status = add(text);
+    else
+        forget_all();
+    look_at_rules();
     pthread_mutex_unlock(&injection.lock);
     return status;
 }
 
-void hdsoft__inject_from_environment(void)
+const char *hdsoft__inject_error(void)
 {
-    const char *rules = secure_getenv("HDSOFT_FAIL");
-    if (rules)
-        hdsoft__inject(rules);
+    return injection.error;
 }
 
-static unsigned strike(unsigned entry)
+int hdsoft__inject_from_environment(void)
+{
+    if (atomic_load_explicit(&injection.read, memory_order_acquire))
+        return injection.environment;
+    pthread_mutex_lock(&injection.lock);
+    const char *rules = secure_getenv("HDSOFT_FAIL");
+    if (!atomic_load(&injection.read) && rules) {
+        injection.environment = add(rules);
+        look_at_rules();
+        if (injection.environment)
+            fprintf(stderr, "libhdsoft: HDSOFT_FAIL: %s\n", injection.error);
+    }
+    atomic_store_explicit(&injection.read, true, memory_order_release);
+    int status = injection.environment;
+    pthread_mutex_unlock(&injection.lock);
+    return status;
+}
+
+/* ---- what they do ---- */
+
+/* SplitMix64: any seed will do, neighbours too. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t value = *state += 0x9e3779b97f4a7c15u;
+    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+    return value ^ value >> 31;
+}
+
+static bool strikes(hdsoft__rule *rule)
+{
+    switch (rule->when) {
+    case HDSOFT__WHEN_NTH: return rule->left && !--rule->left;
+    case HDSOFT__WHEN_FROM:
+        if (rule->left == 1)
+            return true;
+        rule->left--;
+        return false;
+    default: return next_random(&rule->random) >> 11 < rule->threshold;
+    }
+}
+
+static bool is_about(const hdsoft__rule *rule, hdsoft__rule_kind kind, unsigned entry)
+{
+    return rule->kind == kind && (kind != HDSOFT__RULE_CALL || (rule->entries[entry / 64] >> entry % 64 & 1));
+}
+
+static unsigned strike(hdsoft__rule_kind kind, unsigned entry)
 {
     if (!atomic_load_explicit(&injection.active, memory_order_acquire))
         return 0;
     unsigned code = 0;
     pthread_mutex_lock(&injection.lock);
     for (size_t i = 0; i < injection.count; i++) {
-        rule *at = &injection.rules[i];
-        if (at->entry != entry || !at->left)
-            continue;
-        if (at->every || !--at->left)
-            code = code ? code : at->code;
+        hdsoft__rule *rule = &injection.rules[i];
+        if (is_about(rule, kind, entry) && strikes(rule))
+            code = code ? code : rule->code;
     }
     pthread_mutex_unlock(&injection.lock);
     return code;
@@ -142,13 +199,42 @@ static unsigned strike(unsigned entry)
 
 unsigned hdsoft__inject_call(hdsoft__entry entry)
 {
-    atomic_fetch_add_explicit(&injection.calls[entry], 1, memory_order_relaxed);
-    return strike(entry);
+    hdsoft__inject_from_environment();
+    hdsoft__call_log(entry, atomic_fetch_add_explicit(&injection.calls[entry], 1, memory_order_relaxed) + 1);
+    return strike(HDSOFT__RULE_CALL, entry);
 }
 
-unsigned hdsoft__inject_kernel(void)
+unsigned hdsoft__inject_command(bool kernel)
 {
-    return strike(KERNELS);
+    unsigned code = kernel ? strike(HDSOFT__RULE_KERNEL, 0) : 0;
+    unsigned other = strike(HDSOFT__RULE_COMMAND, 0);
+    return code ? code : other;
+}
+
+bool hdsoft__inject_hides(const char *name, const char *symbol)
+{
+    hdsoft__inject_from_environment();
+    if (!atomic_load_explicit(&injection.hides, memory_order_acquire))
+        return false;
+    bool hidden = false;
+    pthread_mutex_lock(&injection.lock);
+    for (size_t i = 0; i < injection.count && !hidden; i++) {
+        const hdsoft__rule *rule = &injection.rules[i];
+        hidden = rule->kind == HDSOFT__RULE_HIDE &&
+                 (!fnmatch(rule->pattern, name, 0) || !fnmatch(rule->pattern, symbol, 0));
+    }
+    pthread_mutex_unlock(&injection.lock);
+    return hidden;
+}
+
+int hdsoft__inject_version(void)
+{
+    return atomic_load(&injection.version);
+}
+
+uint64_t hdsoft__inject_memory(void)
+{
+    return atomic_load(&injection.memory);
 }
 
 uint64_t hdsoft__call_count(const char *name)

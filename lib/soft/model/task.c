@@ -220,11 +220,6 @@ static int begin_kernel(hdsoft__device *device, hdsoft__command *command, const 
                         size_t capacity)
 {
     const hdsoft__function *function = launch->function;
-    unsigned injected = hdsoft__inject_kernel();
-    if (injected) {
-        snprintf(text, capacity, "kernel %s: fault %u was injected", function->entry->name, injected);
-        return -(int)injected;
-    }
     hdsoft_launch details = {
         .instance = function->module->instance, .entry = function->entry,
         .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
@@ -264,9 +259,27 @@ static int step_kernel(hdsoft__device *device, hdsoft__command *command, const h
     return fault.code ? -fault.code : -HDCU_ERROR_LAUNCH_FAILED;
 }
 
+/* At a task's first step: a fault that was asked for, or 0. */
+static unsigned injected_fault(hdsoft__command *command, const hdsoft__task *task, char *text, size_t capacity)
+{
+    if (command->begun > command->task_index)
+        return 0;
+    command->begun = command->task_index + 1;
+    bool kernel = task->kind == HDSOFT__TASK_KERNEL;
+    unsigned code = hdsoft__inject_command(kernel);
+    if (code && kernel)
+        snprintf(text, capacity, "kernel %s: fault %u was injected", task->launch.function->entry->name, code);
+    else if (code)
+        snprintf(text, capacity, "fault %u was injected into a command that is no kernel", code);
+    return code;
+}
+
 int hdsoft__task_step(hdsoft__device *device, hdsoft__command *command, char *text, size_t capacity)
 {
     const hdsoft__task *task = command->tasks[command->task_index];
+    unsigned injected = injected_fault(command, task, text, capacity);
+    if (injected)
+        return -(int)injected;
     switch (task->kind) {
     case HDSOFT__TASK_KERNEL: return step_kernel(device, command, &task->launch, text, capacity);
     case HDSOFT__TASK_COPY: return step_copy(command, &task->copy, text, capacity);
