@@ -15,7 +15,7 @@ static bool create_warp(hdsoft_run *run, hdsoft_block *block, uint32_t index)
     warp->run = run;
     warp->block = block;
     warp->index = index;
-    warp->code = run->program->code;
+    warp->code = run->code;
     warp->caches = run->caches;
     warp->shared = block->shared;
     warp->shared_bytes = run->shared_bytes;

@@ -24,6 +24,7 @@
 typedef struct hdsoft_program hdsoft_program;
 typedef struct hdsoft_instance hdsoft_instance;
 typedef struct hdsoft_run hdsoft_run;
+typedef struct hdsoft_watch hdsoft_watch; /* exec/watch.h */
 
 /* A bounded text that failures are written to; always NUL-terminated; cut, never overrun. */
 typedef struct hdsoft_text {
@@ -110,6 +111,7 @@ typedef struct hdsoft_launch {
     uint64_t seed;                   /* order of blocks and splits; 0: lowest first, which is deterministic */
     hdsoft_print_function print;     /* NULL: text is dropped */
     void *print_context;
+    const hdsoft_watch *watch;       /* told of every access to global memory; NULL: nobody. Outlives the run */
 } hdsoft_launch;
 
 /* Returns 0, or 2 (OUT_OF_MEMORY). The launch's geometry has been checked by the caller. */

@@ -61,6 +61,8 @@ int hdsoft_run_begin(const hdsoft_launch *launch, hdsoft_run **out)
     if (!run)
         return 2;
     run->program = program;
+    run->code = program->code;
+    run->watch = launch->watch;
     run->instance = launch->instance;
     run->constants = launch->instance->constants;
     run->entry = launch->entry;
@@ -83,7 +85,7 @@ int hdsoft_run_begin(const hdsoft_launch *launch, hdsoft_run **out)
     run->epoch = hdsoft_memory_epoch(run->memory);
     run->caches = calloc(program->range_count + 1u, sizeof *run->caches);
     run->parameters = calloc(1, launch->entry->parameter_bytes + 1u);
-    if (!run->caches || !run->parameters) {
+    if (!run->caches || !run->parameters || (run->watch && !hdsoft_watch_code(run))) {
         hdsoft_run_end(run);
         return 2;
     }
@@ -208,6 +210,7 @@ void hdsoft_run_end(hdsoft_run *run)
     hdsoft_activations_destroy(run);
     if (run->workspace)
         hdsoft_memory_release(run->memory, run->workspace);
+    free(run->watched_code);
     free(run->caches);
     free(run->parameters);
     free(run);

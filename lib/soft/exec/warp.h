@@ -111,6 +111,9 @@ struct hdsoft_block {
 
 struct hdsoft_run {
     const hdsoft_program *program;
+    const hdsoft_instruction *code;    /* the program's, or a copy that tells the watch */
+    hdsoft_instruction *watched_code;
+    const hdsoft_watch *watch;         /* NULL: nobody watches */
     const hdsoft_instance *instance;
     const hdsoft_entry *entry;
     const hdsoft_function *function;
@@ -194,6 +197,9 @@ bool hdsoft_copy_out(hdsoft_warp *warp, const hdsoft_instruction *instruction, u
 const hdsoft_instruction *hdsoft_fault_space(hdsoft_warp *warp, const hdsoft_instruction *instruction, unsigned lane,
                                              uint64_t address, uint32_t size, uint64_t limit, const char *space,
                                              int write);
+
+/* --- watch.c: have the run work on a copy of the code that tells its watch; false without memory --- */
+bool hdsoft_watch_code(hdsoft_run *run);
 
 /* --- barrier.c --- */
 void hdsoft_barrier_check(hdsoft_block *block); /* after threads have exited */

@@ -38,6 +38,7 @@ typedef struct CUgraphExec_st hdsoft__exec;
 typedef struct CUmemPoolHandle_st hdsoft__pool;
 typedef struct hdsoft__device hdsoft__device;
 typedef struct hdsoft__capture hdsoft__capture;
+typedef struct hdsoft__operation hdsoft__operation; /* check/check.h */
 
 typedef enum hdsoft__kind {
     HDSOFT__CONTEXT = 1, HDSOFT__STREAM, HDSOFT__EVENT, HDSOFT__MODULE, HDSOFT__FUNCTION, HDSOFT__LIBRARY,
@@ -141,6 +142,8 @@ typedef struct hdsoft__command {
     bool idle;            /* its last step got nowhere */
     hdsoft_run *run;
     uint64_t copied;
+    const hdsoft__site *enqueued;    /* by which call; NULL: unknown */
+    hdsoft__operation *operation;    /* of the current task, once it has begun; NULL while no check follows memory */
 } hdsoft__command;
 
 /* ---- objects ---- */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "soft/check/report.h"
+#include "soft/check/order.h"
 #include "soft/model/driver.h"
 
 /* How often memory is looked at that a stream waits for, at first and at most. */
@@ -13,6 +13,7 @@
 void hdsoft__command_free(hdsoft__command *command)
 {
     hdsoft_run_end(command->run);
+    hdsoft__order_end(command);
     for (size_t i = 0; i < command->dependency_count; i++)
         hdsoft__stream_release(command->dependencies[i].stream);
     for (size_t i = 0; i < command->task_count; i++)
@@ -175,6 +176,7 @@ static void call_host(hdsoft__device *device, hdsoft__stream *stream)
 static void task_finished(hdsoft__stream *stream, hdsoft__command *command)
 {
     hdsoft__task *task = command->tasks[command->task_index++];
+    hdsoft__order_end(command);
     if (task->kind == HDSOFT__TASK_RECORD_EVENT) {
         hdsoft__mark *mark = hdsoft__mark_reached(stream);
         if (mark) {
@@ -192,6 +194,7 @@ static void step(hdsoft__device *device, hdsoft__stream *stream)
     hdsoft__command *command = stream->first;
     if (command->task_index < command->task_count) {
         char text[1024];
+        hdsoft__order_begin(stream, command);
         if (command->tasks[command->task_index]->kind == HDSOFT__TASK_HOST) {
             call_host(device, stream);
             return;
@@ -199,7 +202,11 @@ static void step(hdsoft__device *device, hdsoft__stream *stream)
         device->stepping = stream;
         hdsoft__unlock();
         hdsoft__memory_use_begin(hdsoft__the.hosts);
+        if (command->operation)
+            hdsoft__check_lock();
         int status = hdsoft__task_step(device, command, text, sizeof text);
+        if (command->operation)
+            hdsoft__check_unlock();
         hdsoft__memory_use_end(hdsoft__the.hosts);
         hdsoft__report_flush();
         hdsoft__lock();

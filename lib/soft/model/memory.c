@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "soft/check/report.h"
+#include "soft/check/check.h"
 #include "soft/model/address_space.h"
 
 /* Everything is a multiple of it, and that much lies between any two allocations. */
@@ -98,6 +98,23 @@ void hdsoft__memory_destroy(hdsoft_memory *memory)
     free(memory);
 }
 
+/* To change which ranges there are, of which the checks are told. */
+static bool change_begin(hdsoft_memory *memory)
+{
+    bool told = hdsoft__checking_memory();
+    if (told)
+        hdsoft__check_lock();
+    pthread_rwlock_wrlock(&memory->lock);
+    return told;
+}
+
+static void change_end(hdsoft_memory *memory, bool told)
+{
+    pthread_rwlock_unlock(&memory->lock);
+    if (told)
+        hdsoft__check_unlock();
+}
+
 /* The number of ranges whose base is at or below the address. */
 static size_t ranges_up_to(const hdsoft_memory *memory, uint64_t address)
 {
@@ -152,6 +169,8 @@ static void insert_range(hdsoft_memory *memory, const hdsoft__allocation *alloca
 static void remove_range(hdsoft_memory *memory, hdsoft__allocation *allocation)
 {
     size_t index = (size_t)(allocation - memory->ranges);
+    if (hdsoft__checking_memory())
+        hdsoft__check_vanished(&allocation->range);
     memory->count--;
     memmove(allocation, allocation + 1, (memory->count - index) * sizeof *memory->ranges);
     atomic_fetch_add_explicit(&memory->epoch, 1, memory_order_release);
@@ -422,7 +441,7 @@ static int take(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft__le
         wanted = BIG;
     int status = 2;
     successor *heir = NULL;
-    pthread_rwlock_wrlock(&memory->lock);
+    bool told = change_begin(memory);
     if (!enough_bytes(memory, list, rounded) || !reserve_range(memory))
         goto unlock;
     if (!take_addresses(memory, list, rounded + gap_behind(rounded), wanted, allocation, &heir) &&
@@ -439,11 +458,13 @@ static int take(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft__le
     } else {
         insert_range(memory, allocation);
     }
+    if (allocation->state == HDSOFT__RANGE_LIVE && told)
+        hdsoft__check_appeared(&allocation->range);
     if (allocation->state == HDSOFT__RANGE_LIVE)
         hdsoft__space_fill(&memory->space, allocation->range.base, rounded);
     status = 0;
 unlock:
-    pthread_rwlock_unlock(&memory->lock);
+    change_end(memory, told);
     return status;
 }
 
@@ -481,16 +502,16 @@ static void release(hdsoft_memory *memory, hdsoft__allocation *allocation)
 
 void hdsoft_memory_release(hdsoft_memory *memory, uint64_t base)
 {
-    pthread_rwlock_wrlock(&memory->lock);
+    bool told = change_begin(memory);
     hdsoft__allocation *allocation = range_from(memory, base);
     if (allocation)
         release(memory, allocation);
-    pthread_rwlock_unlock(&memory->lock);
+    change_end(memory, told);
 }
 
 void hdsoft__memory_remove(hdsoft_memory *memory, const hdsoft__allocation *allocation)
 {
-    pthread_rwlock_wrlock(&memory->lock);
+    bool told = change_begin(memory);
     hdsoft__allocation *found = range_from(memory, allocation->range.base);
     successor *heir = found && found->range.id == allocation->range.id ? NULL
                                                                       : successor_of(memory, allocation->range.id);
@@ -502,7 +523,7 @@ void hdsoft__memory_remove(hdsoft_memory *memory, const hdsoft__allocation *allo
     } else if (found && found->range.id == allocation->range.id) {
         release(memory, found);
     }
-    pthread_rwlock_unlock(&memory->lock);
+    change_end(memory, told);
 }
 
 void hdsoft__memory_leave(hdsoft_memory *memory, hdsoft__leaving_list *list, hdsoft__leaving *leaving)
@@ -526,7 +547,7 @@ void hdsoft__memory_leave(hdsoft_memory *memory, hdsoft__leaving_list *list, hds
 
 void hdsoft__memory_vacate(hdsoft_memory *memory, const hdsoft_range *range)
 {
-    pthread_rwlock_wrlock(&memory->lock);
+    bool told = change_begin(memory);
     hdsoft__allocation *found = range_from(memory, range->base);
     if (found && found->range.id == range->id) {
         remove_range(memory, found);
@@ -536,7 +557,7 @@ void hdsoft__memory_vacate(hdsoft_memory *memory, const hdsoft_range *range)
         if (heir)
             remove_successor(memory, heir);
     }
-    pthread_rwlock_unlock(&memory->lock);
+    change_end(memory, told);
 }
 
 void hdsoft__memory_left(hdsoft__leaving *leaving)
@@ -565,7 +586,7 @@ static int add_host(hdsoft_memory *hosts, void *at, uint64_t size, const hdsoft_
     allocation.registered = registered;
     allocation.block = base;
     allocation.block_bytes = size;
-    pthread_rwlock_wrlock(&hosts->lock);
+    bool told = change_begin(hosts);
     allocation.range = (hdsoft_range){base, base + size, at, HDSOFT_RANGE_HOST, hosts->next_id};
     if (overlaps(hosts, base, base + size))
         status = 712;
@@ -573,9 +594,11 @@ static int add_host(hdsoft_memory *hosts, void *at, uint64_t size, const hdsoft_
         status = 2;
     if (!status) {
         insert_range(hosts, &allocation);
+        if (told)
+            hdsoft__check_appeared(&allocation.range);
         hosts->next_id++;
     }
-    pthread_rwlock_unlock(&hosts->lock);
+    change_end(hosts, told);
     return status;
 }
 
@@ -600,13 +623,13 @@ int hdsoft__memory_register_host(hdsoft_memory *hosts, void *at, uint64_t size, 
 void hdsoft__memory_unmap_host(hdsoft_memory *hosts, uint64_t base)
 {
     hdsoft__allocation gone = {.registered = true};
-    pthread_rwlock_wrlock(&hosts->lock);
+    bool told = change_begin(hosts);
     hdsoft__allocation *allocation = range_from(hosts, base);
     if (allocation) {
         gone = *allocation;
         remove_range(hosts, allocation);
     }
-    pthread_rwlock_unlock(&hosts->lock);
+    change_end(hosts, told);
     /* Whoever found the range before it went is done with it once this lock has been had. */
     pthread_rwlock_wrlock(&hosts->use);
     if (!gone.registered)
@@ -645,7 +668,7 @@ bool hdsoft__memory_next_owned(hdsoft_memory *memory, const void *owner, uint64_
 void hdsoft__memory_activate(hdsoft_memory *memory, const hdsoft_range *range)
 {
     uint64_t base = range->base;
-    pthread_rwlock_wrlock(&memory->lock);
+    bool told = change_begin(memory);
     hdsoft__allocation *allocation = range_from(memory, base);
     if (!allocation || allocation->range.id != range->id) {
         successor *heir = successor_of(memory, range->id);
@@ -658,20 +681,24 @@ void hdsoft__memory_activate(hdsoft_memory *memory, const hdsoft_range *range)
     }
     if (allocation && allocation->state == HDSOFT__RANGE_PENDING) {
         allocation->state = HDSOFT__RANGE_LIVE;
+        if (told)
+            hdsoft__check_appeared(&allocation->range);
         hdsoft__space_fill(&memory->space, base, rounded_size(allocation->range.end - base));
     }
-    pthread_rwlock_unlock(&memory->lock);
+    change_end(memory, told);
 }
 
 void hdsoft__memory_suspend(hdsoft_memory *memory, uint64_t base)
 {
-    pthread_rwlock_wrlock(&memory->lock);
+    bool told = change_begin(memory);
     hdsoft__allocation *allocation = range_from(memory, base);
     if (allocation && allocation->state == HDSOFT__RANGE_LIVE) {
         allocation->state = HDSOFT__RANGE_PENDING;
+        if (told)
+            hdsoft__check_vanished(&allocation->range);
         atomic_fetch_add_explicit(&memory->epoch, 1, memory_order_release);
     }
-    pthread_rwlock_unlock(&memory->lock);
+    change_end(memory, told);
 }
 
 /* Mark a range as claimed for a free, or as not claimed. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft/check/check.h"
+
 #define CAPABILITY 90
 #define MACHINE_CUDA 190
 #define DEFAULT_SHARED 49152
@@ -99,6 +101,7 @@ void hdsoft__image_release(hdsoft__image *image)
 {
     if (!image || --image->references)
         return;
+    hdsoft__lines_release(image->lines);
     hdsoft_program_destroy(image->program);
     free(image);
 }

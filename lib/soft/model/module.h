@@ -16,6 +16,7 @@ typedef struct hdsoft__image {
     unsigned target;          /* of the PTX: 70 for sm_70 */
     uint32_t constant_bytes;
     hdsoft_program *program;
+    struct hdsoft__lines *lines; /* for reports, once asked for; NULL: none yet */
 } hdsoft__image;
 
 struct CUfunc_st {

@@ -183,6 +183,7 @@ static int append(hdsoft__stream *stream, hdsoft__command *command, const hdsoft
         add_dependency(command, dependencies[i].stream, dependencies[i].position);
     command->position = ++stream->issued;
     command->sequence = ++hdsoft__the.next_sequence;
+    command->enqueued = hdsoft__site_here();
     if (hdsoft__the.policy == HDSOFT__LAZY)
         command->deadline = hdsoft__now() + LAZY_LIMIT_NS;
     if (command->is_launch)

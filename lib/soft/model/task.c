@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft/check/check.h"
 #include "soft/check/fault.h"
 #include "soft/model/driver.h"
 #include "soft/model/inject.h"
@@ -115,6 +116,23 @@ static unsigned char *copy_side(const hdsoft__copy_end *end, uint64_t row, uint6
     return at;
 }
 
+/* Ends that no device knows are the program's own business. */
+static void tell_copy(hdsoft__operation *operation, const hdsoft__copy *copy, uint64_t row, uint64_t slice,
+                      uint64_t column, uint64_t bytes)
+{
+    uint64_t from = copy->source.address + slice * copy->source.slice + row * copy->source.pitch + column;
+    uint64_t to = copy->destination.address + slice * copy->destination.slice + row * copy->destination.pitch + column;
+    if (copy->staged || copy->source.pageable)
+        from = 0;
+    if (copy->destination.pageable)
+        to = 0;
+    if (from)
+        hdsoft__check_read(operation, from, bytes);
+    if (to)
+        hdsoft__check_write(operation, to, bytes);
+    hdsoft__check_moved(operation, from, to, bytes);
+}
+
 static int step_copy(hdsoft__command *command, const hdsoft__copy *copy, char *text, size_t capacity)
 {
     uint64_t total = copy->width * copy->height * copy->depth, budget = STEP_BYTES;
@@ -129,6 +147,8 @@ static int step_copy(hdsoft__command *command, const hdsoft__copy *copy, char *t
                                              text, capacity) : NULL;
         if (!to)
             return -HDCU_ERROR_ILLEGAL_ADDRESS;
+        if (command->operation)
+            tell_copy(command->operation, copy, row, slice, column, bytes);
         memmove(to, from, bytes);
         command->copied += bytes;
         budget -= bytes;
@@ -162,6 +182,8 @@ static int step_fill(hdsoft__command *command, const hdsoft__fill *fill, char *t
         unsigned char *at = resolve(address, bytes, &memory);
         if (!at)
             return fail(HDCU_ERROR_ILLEGAL_ADDRESS, "a memset", memory, address, text, capacity);
+        if (command->operation)
+            hdsoft__check_write(command->operation, address, bytes);
         fill_row(at, bytes, fill, column);
         command->copied += bytes;
         budget -= bytes;
@@ -198,15 +220,23 @@ int hdsoft__value_holds(hdsoft__device *device, const hdsoft__task *task)
     }
 }
 
-static int step_value(hdsoft__device *device, const hdsoft__task *task, char *text, size_t capacity)
+static int step_value(hdsoft__device *device, hdsoft__operation *operation, const hdsoft__task *task, char *text,
+                      size_t capacity)
 {
     hdsoft_memory *memory;
     void *at = resolve(task->value.address, task->value.bytes, &memory);
     if (!at)
         return fail(HDCU_ERROR_ILLEGAL_ADDRESS, "a stream memory operation", memory, task->value.address, text,
                     capacity);
-    if (task->kind == HDSOFT__TASK_WAIT_VALUE)
-        return hdsoft__value_holds(device, task) > 0 ? 0 : 2;
+    if (task->kind == HDSOFT__TASK_WAIT_VALUE) {
+        if (hdsoft__value_holds(device, task) <= 0)
+            return 2;
+        if (operation)
+            hdsoft__check_read(operation, task->value.address, task->value.bytes);
+        return 0;
+    }
+    if (operation)
+        hdsoft__check_write(operation, task->value.address, task->value.bytes);
     if (task->value.bytes == 8)
         __atomic_store_n((uint64_t *)at, task->value.value, __ATOMIC_RELEASE);
     else
@@ -226,6 +256,7 @@ static int begin_kernel(hdsoft__device *device, hdsoft__command *command, const 
         .block = {launch->block[0], launch->block[1], launch->block[2]},
         .dynamic_shared_bytes = launch->shared_bytes, .parameters = launch->parameters, .memory = device->memory,
         .cooperative = launch->cooperative, .multiprocessors = 132, .print = hdsoft__print, .print_context = device,
+        .watch = command->operation ? hdsoft__operation_watch(command->operation) : NULL,
     };
     int status = hdsoft_run_begin(&details, &command->run);
     if (status)
@@ -274,6 +305,22 @@ static unsigned injected_fault(hdsoft__command *command, const hdsoft__task *tas
     return code;
 }
 
+/* ---- memory that comes and goes in a stream's order ---- */
+
+static void step_range(hdsoft__operation *operation, const hdsoft__task *task)
+{
+    if (operation && task->kind != HDSOFT__TASK_ALLOCATE)
+        hdsoft__check_freed(operation, &task->range.of);
+    if (task->kind == HDSOFT__TASK_ALLOCATE)
+        hdsoft__memory_activate(task->range.memory, &task->range.of);
+    else if (task->kind == HDSOFT__TASK_SUSPEND)
+        hdsoft__memory_suspend(task->range.memory, task->range.of.base);
+    else
+        hdsoft__memory_vacate(task->range.memory, &task->range.of);
+    if (operation && task->kind == HDSOFT__TASK_ALLOCATE)
+        hdsoft__check_allocated(operation, &task->range.of);
+}
+
 int hdsoft__task_step(hdsoft__device *device, hdsoft__command *command, char *text, size_t capacity)
 {
     const hdsoft__task *task = command->tasks[command->task_index];
@@ -285,10 +332,10 @@ int hdsoft__task_step(hdsoft__device *device, hdsoft__command *command, char *te
     case HDSOFT__TASK_COPY: return step_copy(command, &task->copy, text, capacity);
     case HDSOFT__TASK_FILL: return step_fill(command, &task->fill, text, capacity);
     case HDSOFT__TASK_WAIT_VALUE:
-    case HDSOFT__TASK_WRITE_VALUE: return step_value(device, task, text, capacity);
-    case HDSOFT__TASK_ALLOCATE: hdsoft__memory_activate(task->range.memory, &task->range.of); return 0;
-    case HDSOFT__TASK_SUSPEND: hdsoft__memory_suspend(task->range.memory, task->range.of.base); return 0;
-    case HDSOFT__TASK_FREE: hdsoft__memory_vacate(task->range.memory, &task->range.of); return 0;
+    case HDSOFT__TASK_WRITE_VALUE: return step_value(device, command->operation, task, text, capacity);
+    case HDSOFT__TASK_ALLOCATE:
+    case HDSOFT__TASK_SUSPEND:
+    case HDSOFT__TASK_FREE: step_range(command->operation, task); return 0;
     default: return 0;
     }
 }

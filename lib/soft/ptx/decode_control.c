@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "soft/exec/watch.h"
 #include "soft/ptx/parser.h"
 
 static const int32_t no_operands[HDSOFT_OPERANDS] = {HDSOFT_ABSENT, HDSOFT_ABSENT, HDSOFT_ABSENT,
@@ -112,10 +113,14 @@ void hdsoft_decode_leave(hdsoft_parser *parser, hdsoft_statement *statement)
 void hdsoft_decode_nothing(hdsoft_parser *parser, hdsoft_statement *statement)
 {
     const char *name = statement->modifier[0];
-    if (strcmp(name, "fence") == 0 || strcmp(name, "membar") == 0)
-        hdsoft_emit_named(parser, "fence", HDSOFT_ABSENT, HDSOFT_ABSENT, HDSOFT_ABSENT, HDSOFT_ABSENT);
-    else if (strcmp(name, "nanosleep") == 0)
+    if (strcmp(name, "fence") == 0 || strcmp(name, "membar") == 0) {
+        hdsoft_instruction *fence =
+            hdsoft_emit_named(parser, "fence", HDSOFT_ABSENT, HDSOFT_ABSENT, HDSOFT_ABSENT, HDSOFT_ABSENT);
+        if (fence && !hdsoft_has(statement, "cta"))
+            fence->access = HDSOFT_ACCESS_FENCE;
+    } else if (strcmp(name, "nanosleep") == 0) {
         hdsoft_emit_named(parser, "nanosleep", HDSOFT_ABSENT, HDSOFT_ABSENT, HDSOFT_ABSENT, HDSOFT_ABSENT);
+    }
 }
 
 /* bar and barrier: operands result, barrier, threads, predicate; option[0] says what happens. */

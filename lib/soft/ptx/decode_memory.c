@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "soft/exec/watch.h"
 #include "soft/ptx/parser.h"
 
 /* Which state space the modifiers name. */
@@ -136,10 +137,31 @@ static bool read_access(hdsoft_parser *parser, hdsoft_statement *statement, cons
     return true;
 }
 
-static void finish_access(hdsoft_parser *parser, hdsoft_instruction *instruction, const access_form *access)
+/* What the modifiers say about the order of an access; clang's volatile is .volatile or .relaxed.sys. */
+static uint32_t order_of(const hdsoft_statement *statement)
+{
+    uint32_t flags = 0;
+    if (hdsoft_has(statement, "acquire") || hdsoft_has(statement, "acq_rel"))
+        flags |= HDSOFT_ACCESS_STRONG | HDSOFT_ACCESS_ACQUIRE;
+    if (hdsoft_has(statement, "release") || hdsoft_has(statement, "acq_rel"))
+        flags |= HDSOFT_ACCESS_STRONG | HDSOFT_ACCESS_RELEASE;
+    if (hdsoft_has(statement, "volatile") || hdsoft_has(statement, "relaxed") || hdsoft_has(statement, "mmio"))
+        flags |= HDSOFT_ACCESS_STRONG;
+    return flags;
+}
+
+static bool is_global(hdsoft_space space)
+{
+    return space == HDSOFT_SPACE_GENERIC || space == HDSOFT_SPACE_GLOBAL || space == HDSOFT_SPACE_CONSTANT;
+}
+
+static void finish_access(hdsoft_parser *parser, hdsoft_instruction *instruction, const access_form *access,
+                          uint32_t direction)
 {
     if (!instruction)
         return;
+    if (is_global(access->space))
+        instruction->access = direction | order_of(&parser->statement) | access->type.bits / 8 * access->vector << 8;
     instruction->immediate = access->offset;
     instruction->option[0] = (uint8_t)access->vector;
     instruction->option[1] = (uint8_t)access->space;
@@ -174,7 +196,8 @@ void hdsoft_decode_load(hdsoft_parser *parser, hdsoft_statement *statement)
         }
     }
     unsigned defines = ((1u << access.vector) - 1) << 1;
-    finish_access(parser, hdsoft_emit_raw(parser, form, operands, defines, access.base != HDSOFT_ABSENT), &access);
+    finish_access(parser, hdsoft_emit_raw(parser, form, operands, defines, access.base != HDSOFT_ABSENT), &access,
+                  HDSOFT_ACCESS_READ);
     for (unsigned i = 0; i < access.vector; i++)
         if (widened >> i & 1)
             hdsoft_emit_named(parser, access.type.kind == 's' ? "cvt_s64_s32" : "cvt_u64_u32",
@@ -199,7 +222,7 @@ void hdsoft_decode_store(hdsoft_parser *parser, hdsoft_statement *statement)
         operands[1 + i] =
             hdsoft_use_column(parser, from->vector ? &from->element[i] : &from->value, access.type, 1);
     unsigned uses = ((1u << access.vector) - 1) << 1 | (access.base != HDSOFT_ABSENT);
-    finish_access(parser, hdsoft_emit_raw(parser, form, operands, 0, uses), &access);
+    finish_access(parser, hdsoft_emit_raw(parser, form, operands, 0, uses), &access, HDSOFT_ACCESS_WRITE);
 }
 
 /* atom and red: "atom_generic_add_u32", with operands destination, base, b, c. */
@@ -245,6 +268,9 @@ void hdsoft_decode_atomic(hdsoft_parser *parser, hdsoft_statement *statement)
     if (instruction) {
         instruction->immediate = statement->argument[first].value.addend;
         instruction->option[1] = (uint8_t)space;
+        if (is_global(space))
+            instruction->access = HDSOFT_ACCESS_READ | HDSOFT_ACCESS_WRITE | HDSOFT_ACCESS_STRONG |
+                                  order_of(statement) | hdsoft_letter_bits(form->signature[3]) / 8 << 8;
         instruction->target = parser->program->range_count++;
     }
 }
@@ -310,6 +336,7 @@ void hdsoft_decode_copy(hdsoft_parser *parser, hdsoft_statement *statement)
         instruction->immediate = statement->argument[1].value.addend;
         instruction->option[0] = (uint8_t)size;
         instruction->option[1] = HDSOFT_SPACE_GLOBAL;
+        instruction->access = HDSOFT_ACCESS_READ | HDSOFT_ACCESS_COPY | (uint32_t)size << 8;
         instruction->target = parser->program->range_count++;
     }
 }

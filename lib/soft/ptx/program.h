@@ -61,7 +61,7 @@ struct hdsoft_instruction {
     int64_t immediate;
     uint8_t guard_negated;
     uint8_t option[3];                /* meaning depends on the handler */
-    uint32_t reserved;
+    uint32_t access;                  /* what it does to global memory (exec/watch.h); 0: nothing */
 };
 
 /* Beside every instruction: where it came from. */
