@@ -141,12 +141,16 @@ static inline float with_product_sign(float a, float b, float magnitude)
         double_of((bits_of_double(b) & INT64_MAX) | (bits_of_double(a) & UINT64_C(1) << 63)))
 
 #define FLOAT_3(THREE) \
-    THREE(fma_f32, "f:fff", f32, f32, f32, f32, canonical(fmaf(a, b, c))) \
-    THREE(mad_f32, "f:fff", f32, f32, f32, f32, canonical(fmaf(a, b, c))) \
-    THREE(fma_ftz_f32, "f:fff", f32, f32, f32, f32, canonical(flush(fmaf(flush(a), flush(b), flush(c))))) \
-    THREE(mad_ftz_f32, "f:fff", f32, f32, f32, f32, canonical(flush(fmaf(flush(a), flush(b), flush(c))))) \
     THREE(fma_f64, "d:ddd", f64, f64, f64, f64, fma(a, b, c)) \
     THREE(mad_f64, "d:ddd", f64, f64, f64, f64, fma(a, b, c))
+
+#define FUSED(THREE) \
+    THREE(fma_f32, "f:fff", f32, f32, f32, f32, canonical(fmaf(a, b, c))) \
+    THREE(mad_f32, "f:fff", f32, f32, f32, f32, canonical(fmaf(a, b, c)))
+
+#define FUSED_FLUSHED(THREE) \
+    THREE(fma_ftz_f32, "f:fff", f32, f32, f32, f32, canonical(flush(fmaf(flush(a), flush(b), flush(c))))) \
+    THREE(mad_ftz_f32, "f:fff", f32, f32, f32, f32, canonical(flush(fmaf(flush(a), flush(b), flush(c)))))
 
 #define DEFINE_1(name, signature, D, A, e) LANES_1(name, D, A, e)
 #define DEFINE_2(name, signature, D, A, B, e) LANES_2(name, D, A, B, e)
@@ -156,6 +160,73 @@ static inline float with_product_sign(float a, float b, float magnitude)
 FLOAT_1(DEFINE_1)
 FLOAT_2(DEFINE_2)
 FLOAT_3(DEFINE_3)
+
+#if defined(FP_FAST_FMAF) || !defined(__SSE2__)
+FUSED(DEFINE_3)
+FUSED_FLUSHED(DEFINE_3)
+#else
+/*
+ * fma without an instruction for it: the product is exact in double, the sum is rounded to odd there, which keeps all
+ * that the rounding to float needs to know. In the other rounding modes rounding twice changes nothing, and an odd last
+ * bit neither.
+ */
+typedef float __attribute__((vector_size(8), may_alias)) two_floats;
+typedef double __attribute__((vector_size(16))) two_doubles;
+typedef uint64_t __attribute__((vector_size(16))) two_words;
+
+static inline two_doubles widen_two(const column_f32 *from)
+{
+    return __builtin_convertvector(*(const two_floats *)from, two_doubles);
+}
+
+static inline two_doubles fuse_two(two_doubles a, two_doubles b, two_doubles c)
+{
+    const two_words magnitude = {INT64_MAX, INT64_MAX};
+    two_doubles product = a * b, sum = product + c;
+    two_words p = (two_words)product, q = (two_words)c;
+    two_words swap = (p ^ q) & (two_words)((two_doubles)(p & magnitude) < (two_doubles)(q & magnitude));
+    two_doubles larger = (two_doubles)(p ^ swap), smaller = (two_doubles)(q ^ swap);
+    two_doubles lost = smaller - (sum - larger); /* exact, or rounded in the same direction; NaN beside infinity */
+    two_words bits = (two_words)sum, inexact = (two_words)((lost < 0) | (lost > 0)), even = (bits & 1) - 1;
+    two_words inwards = (bits ^ (two_words)lost) >> 63;
+    return (two_doubles)(bits + ((1 - inwards - inwards) & inexact & even));
+}
+
+static void fuse_lanes(column_f32 *out, const column_f32 *a, const column_f32 *b, const column_f32 *c)
+{
+    for (unsigned lane = 0; lane < HDSOFT_LANES; lane += 2)
+        *(two_floats *)(out + lane) =
+            __builtin_convertvector(fuse_two(widen_two(a + lane), widen_two(b + lane), widen_two(c + lane)), two_floats);
+}
+
+static void flush_lanes(column_f32 *out, const column_f32 *from)
+{
+    HDSOFT_EACH_LANE out[lane] = flush(from[lane]);
+}
+
+#define DEFINE_FUSED(name, signature, D, A, B, C, e)                                            \
+    HANDLER(name)                                                                               \
+    {                                                                                           \
+        LANES_BEGIN(D)                                                                          \
+        fuse_lanes(out, SOURCE(A, 1), SOURCE(B, 2), SOURCE(C, 3));                              \
+        HDSOFT_EACH_LANE out[lane] = canonical(out[lane]);                                      \
+        LANES_END()                                                                             \
+    }
+#define DEFINE_FUSED_FLUSHED(name, signature, D, A, B, C, e)                                    \
+    HANDLER(name)                                                                               \
+    {                                                                                           \
+        LANES_BEGIN(D)                                                                          \
+        column_f32 flushed[3][HDSOFT_LANES];                                                    \
+        flush_lanes(flushed[0], SOURCE(A, 1));                                                  \
+        flush_lanes(flushed[1], SOURCE(B, 2));                                                  \
+        flush_lanes(flushed[2], SOURCE(C, 3));                                                  \
+        fuse_lanes(out, flushed[0], flushed[1], flushed[2]);                                    \
+        HDSOFT_EACH_LANE out[lane] = canonical(flush(out[lane]));                               \
+        LANES_END()                                                                             \
+    }
+FUSED(DEFINE_FUSED)
+FUSED_FLUSHED(DEFINE_FUSED_FLUSHED)
+#endif
 
 /* testp: classes by exponent and fraction. Zero counts as normal. */
 #define EXPONENT_F32 (a & 0x7f800000u)
@@ -187,6 +258,6 @@ TEST_FORMS(DEFINE_TEST)
 
 extern const hdsoft_form HDSOFT_TABLE(float)[];
 const hdsoft_form HDSOFT_TABLE(float)[] = {
-    FLOAT_1(ROW) FLOAT_2(ROW) FLOAT_3(ROW) TEST_FORMS(ROW)
+    FLOAT_1(ROW) FLOAT_2(ROW) FLOAT_3(ROW) FUSED(ROW) FUSED_FLUSHED(ROW) TEST_FORMS(ROW)
     {NULL, NULL, NULL},
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loads and stores. The quick way: all addresses lie in the range that this instruction met last (or in the block's
- * shared memory) and are aligned; lanes side by side are one copy, others a gather. Everything else, faults included,
- * goes lane by lane through memory_access.c, which also remembers the range for the next time.
+ * Loads and stores, in three ways. Quickest: all lanes are active and stand in line, by groups; a group is one copy.
+ * any_NAME: all addresses lie in the range that this instruction met last (or in the block's shared memory) and are
+ * aligned; a gather. slow_NAME: everything else, faults included, lane by lane through memory_access.c, which also
+ * remembers the range for the next time.
  */
 #include "soft/exec/lanes.h"
 
@@ -62,46 +63,64 @@ INLINE unsigned char *range_of(const hdsoft_warp *warp, const hdsoft_instruction
  */
 #define GROUP 8u
 #define GROUPS (HDSOFT_LANES / GROUP)
-typedef uint64_t __attribute__((vector_size(32), may_alias, aligned(8))) four_addresses;
+#ifdef __AVX2__
+#define ADDRESSES 4u
+#define RAMP ((address_vector){0, 1, 2, 3})
+#else
+#define ADDRESSES 2u
+#define RAMP ((address_vector){0, 1})
+#endif
+typedef uint64_t __attribute__((vector_size(8 * ADDRESSES), may_alias, aligned(8))) address_vector;
 
 typedef struct lane_groups {
     unsigned char *host[GROUPS];
     bool same; /* one address for the whole group */
 } lane_groups;
 
+/* The groups' places in `room` bytes at host, which have the address `origin`; false: not all lie inside. */
+INLINE bool place_groups(const column_64 *base, uint64_t offset, unsigned char *host, uint64_t origin, uint64_t room,
+                         uint64_t bytes, lane_groups *groups)
+{
+    bool outside = room < bytes;
+    HDSOFT_UNROLLED for (unsigned g = 0; g < GROUPS; g++) {
+        uint64_t at = base[g * GROUP] + offset - origin;
+        outside |= at > room - bytes;
+        groups->host[g] = (unsigned char *)((uintptr_t)host + at); /* host may be NULL */
+    }
+    return !outside;
+}
+
 /* False: some lane is out of line, or not everything is in range and aligned. */
 INLINE bool find_groups(const hdsoft_warp *warp, const hdsoft_instruction *instruction, bool shared, uint64_t size,
                         lane_groups *groups)
 {
     const column_64 *base = (const column_64 *)hdsoft_source(warp, instruction->operand[0]);
-    uint64_t step = base[1] - base[0], origin;
+    uint64_t step = base[1] - base[0], offset = (uint64_t)instruction->immediate;
     if (step != 0 && step != size)
         return false;
-    four_addresses near = {0, step, 2 * step, 3 * step}, far = near + 4 * step, wrong = {0, 0, 0, 0};
-    uint64_t lowest = UINT64_MAX, highest = 0, bits = 0;
-    for (unsigned g = 0; g < GROUPS; g++) {
+    const address_vector ramp = RAMP * size;
+    address_vector steps = (address_vector){0} + (step ? ~UINT64_C(0) : 0), wrong = {0};
+    uint64_t bits = offset;
+    HDSOFT_UNROLLED for (unsigned g = 0; g < GROUPS; g++) {
         const column_64 *at = base + g * GROUP;
-        uint64_t first = at[0];
-        wrong |= (*(const four_addresses *)at - first) ^ near;
-        wrong |= (*(const four_addresses *)(at + 4) - first) ^ far;
-        lowest = first < lowest ? first : lowest;
-        highest = first > highest ? first : highest;
-        bits |= first;
+        HDSOFT_UNROLLED for (unsigned lane = 0; lane < GROUP; lane += ADDRESSES)
+            wrong |= (*(const address_vector *)(at + lane) - at[0]) ^ ((ramp + lane * size) & steps);
+        bits |= at[0];
     }
-    uint64_t offset = (uint64_t)instruction->immediate;
-    if (wrong[0] | wrong[1] | wrong[2] | wrong[3] | ((bits | offset) % size))
+    uint64_t out_of_line = 0;
+    for (unsigned i = 0; i < ADDRESSES; i++)
+        out_of_line |= wrong[i];
+    if (out_of_line | bits % size)
         return false;
-    /* An offset may carry over the end of the addresses: then lowest is not below highest. */
-    if (lowest + offset > highest + offset)
-        return false;
-    const unsigned char *host = range_of(warp, instruction, shared, lowest + offset, highest + offset,
-                                         step ? GROUP * size : size, &origin);
-    if (!host)
-        return false;
-    for (unsigned g = 0; g < GROUPS; g++)
-        groups->host[g] = (unsigned char *)((uintptr_t)host + (base[g * GROUP] + offset - origin));
     groups->same = step == 0;
-    return true;
+    uint64_t bytes = step ? GROUP * size : size;
+    if (shared)
+        return place_groups(base, offset, warp->shared, 0, warp->shared_bytes, bytes, groups);
+    const hdsoft_cache *cache = &warp->caches[instruction->target];
+    if (place_groups(base, offset, cache->host, cache->base, cache->end - cache->base, bytes, groups))
+        return true;
+    return instruction->option[1] == HDSOFT_SPACE_GENERIC &&
+           place_groups(base, offset, warp->shared, HDSOFT_WINDOW_SHARED, warp->shared_bytes, bytes, groups);
 }
 
 #define LOAD_ELEMENT(T, C, to, from)    \
@@ -133,31 +152,13 @@ INLINE bool find_groups(const hdsoft_warp *warp, const hdsoft_instruction *instr
         }                                                                                                      \
         return instruction + 1;                                                                                \
     }                                                                                                          \
-    HANDLER(name)                                                                                              \
+    static __attribute__((noinline)) const hdsoft_instruction *any_##name(                                     \
+        hdsoft_warp *warp, const hdsoft_instruction *instruction)                                              \
     {                                                                                                          \
         typedef VALUE_##type element;                                                                          \
         typedef COLUMN_##type column;                                                                          \
         unsigned elements = instruction->option[0];                                                            \
         uint64_t bytes = sizeof(element) * elements, origin;                                                   \
-        lane_groups groups;                                                                                    \
-        if (warp->active == HDSOFT_ALL_LANES && elements == 1 &&                                               \
-            find_groups(warp, instruction, is_shared, sizeof(element), &groups)) {                             \
-            column *to = (column *)(void *)(warp->frame + instruction->operand[1]);                            \
-            for (unsigned g = 0; g < GROUPS; g++, to += GROUP) {                                               \
-                if (groups.same) {                                                                          \
-                    column same;                                                                               \
-                    LOAD_ELEMENT(element, column, same, groups.host[g]);                                       \
-                    for (unsigned lane = 0; lane < GROUP; lane++)                                              \
-                        to[lane] = same;                                                                       \
-                } else {                                                                                       \
-                    element values[GROUP];                                                                     \
-                    memcpy(values, groups.host[g], sizeof values);                                             \
-                    for (unsigned lane = 0; lane < GROUP; lane++)                                              \
-                        to[lane] = (column)values[lane];                                                       \
-                }                                                                                              \
-            }                                                                                                  \
-            return instruction + 1;                                                                            \
-        }                                                                                                      \
         lane_survey survey;                                                                                    \
         look_at(warp, instruction, &survey);                                                                   \
         const unsigned char *host =                                                                            \
@@ -180,6 +181,30 @@ INLINE bool find_groups(const hdsoft_warp *warp, const hdsoft_instruction *instr
                 MERGE(to, aside, warp->active);                                                                \
         }                                                                                                      \
         return instruction + 1;                                                                                \
+    }                                                                                                          \
+    HANDLER(name)                                                                                              \
+    {                                                                                                          \
+        typedef VALUE_##type element;                                                                          \
+        typedef COLUMN_##type column;                                                                          \
+        lane_groups groups;                                                                                    \
+        if (warp->active != HDSOFT_ALL_LANES || instruction->option[0] != 1 ||                                 \
+            !find_groups(warp, instruction, is_shared, sizeof(element), &groups))                              \
+            return any_##name(warp, instruction);                                                              \
+        column *to = (column *)(void *)(warp->frame + instruction->operand[1]);                                \
+        HDSOFT_UNROLLED for (unsigned g = 0; g < GROUPS; g++, to += GROUP) {                                   \
+            if (groups.same) {                                                                                 \
+                column same;                                                                                   \
+                LOAD_ELEMENT(element, column, same, groups.host[g]);                                           \
+                for (unsigned lane = 0; lane < GROUP; lane++)                                                  \
+                    to[lane] = same;                                                                           \
+            } else if (sizeof(element) == sizeof(column)) {                                                    \
+                memcpy(to, groups.host[g], sizeof(element) * GROUP);                                           \
+            } else {                                                                                           \
+                for (unsigned lane = 0; lane < GROUP; lane++)                                                  \
+                    LOAD_ELEMENT(element, column, to[lane], groups.host[g] + lane * sizeof(element));          \
+            }                                                                                                  \
+        }                                                                                                      \
+        return instruction + 1;                                                                                \
     }
 
 #define DEFINE_STORE(name, type, is_shared)                                                                    \
@@ -199,27 +224,13 @@ INLINE bool find_groups(const hdsoft_warp *warp, const hdsoft_instruction *instr
         hdsoft_store_lanes(warp, instruction, survey.address, sizeof(VALUE_##type), elements, data);           \
         return instruction + 1;                                                                                \
     }                                                                                                          \
-    HANDLER(name)                                                                                              \
+    static __attribute__((noinline)) const hdsoft_instruction *any_##name(                                     \
+        hdsoft_warp *warp, const hdsoft_instruction *instruction)                                              \
     {                                                                                                          \
         typedef VALUE_##type element;                                                                          \
         typedef COLUMN_##type column;                                                                          \
         unsigned elements = instruction->option[0];                                                            \
         uint64_t bytes = sizeof(element) * elements, origin;                                                   \
-        lane_groups groups;                                                                                    \
-        if (warp->active == HDSOFT_ALL_LANES && elements == 1 &&                                               \
-            find_groups(warp, instruction, is_shared, sizeof(element), &groups)) {                             \
-            const column *from = SOURCE(type, 1);                                                              \
-            for (unsigned g = 0; g < GROUPS; g++, from += GROUP) {                                             \
-                element values[GROUP];                                                                         \
-                for (unsigned lane = 0; lane < GROUP; lane++)                                                  \
-                    values[lane] = (element)from[lane];                                                        \
-                if (groups.same) /* the last lane wins */                                                   \
-                    memcpy(groups.host[g], &values[GROUP - 1], sizeof(element));                               \
-                else                                                                                           \
-                    memcpy(groups.host[g], values, sizeof values);                                             \
-            }                                                                                                  \
-            return instruction + 1;                                                                            \
-        }                                                                                                      \
         lane_survey survey;                                                                                    \
         look_at(warp, instruction, &survey);                                                                   \
         unsigned char *host =                                                                                  \
@@ -232,7 +243,31 @@ INLINE bool find_groups(const hdsoft_warp *warp, const hdsoft_instruction *instr
             for (uint32_t rest = warp->active; rest; rest &= rest - 1) {                                       \
                 unsigned lane = (unsigned)__builtin_ctz(rest);                                                 \
                 element value = (element)from[lane];                                                           \
-                memcpy((void *)(to + survey.address[lane]), &value, sizeof value);                                \
+                memcpy((void *)(to + survey.address[lane]), &value, sizeof value);                             \
+            }                                                                                                  \
+        }                                                                                                      \
+        return instruction + 1;                                                                                \
+    }                                                                                                          \
+    HANDLER(name)                                                                                              \
+    {                                                                                                          \
+        typedef VALUE_##type element;                                                                          \
+        typedef COLUMN_##type column;                                                                          \
+        lane_groups groups;                                                                                    \
+        if (warp->active != HDSOFT_ALL_LANES || instruction->option[0] != 1 ||                                 \
+            !find_groups(warp, instruction, is_shared, sizeof(element), &groups))                              \
+            return any_##name(warp, instruction);                                                              \
+        const column *from = SOURCE(type, 1);                                                                  \
+        HDSOFT_UNROLLED for (unsigned g = 0; g < GROUPS; g++, from += GROUP) {                                 \
+            if (groups.same) { /* the last lane wins */                                                        \
+                element value = (element)from[GROUP - 1];                                                      \
+                memcpy(groups.host[g], &value, sizeof value);                                                  \
+            } else if (sizeof(element) == sizeof(column)) {                                                    \
+                memcpy(groups.host[g], from, sizeof(element) * GROUP);                                         \
+            } else {                                                                                           \
+                element values[GROUP];                                                                         \
+                for (unsigned lane = 0; lane < GROUP; lane++)                                                  \
+                    values[lane] = (element)from[lane];                                                        \
+                memcpy(groups.host[g], values, sizeof values);                                                 \
             }                                                                                                  \
         }                                                                                                      \
         return instruction + 1;                                                                                \

@@ -21,8 +21,10 @@
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" /* not every expression has a vector form */
 #define HDSOFT_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#define HDSOFT_UNROLLED _Pragma("clang loop unroll(full)")
 #else
 #define HDSOFT_VECTOR_LOOP _Pragma("GCC ivdep")
+#define HDSOFT_UNROLLED _Pragma("GCC unroll 8")
 #endif
 #define HDSOFT_EACH_LANE HDSOFT_VECTOR_LOOP for (unsigned lane = 0; lane < HDSOFT_LANES; lane++)
 
