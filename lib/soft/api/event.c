@@ -4,7 +4,6 @@
 #include "soft/api/entry.h"
 #include "soft/model/capture.h"
 
-#define QUERIES_FORCE 16
 #define ALL_FLAGS (HDCU_EVENT_BLOCKING_SYNC | HDCU_EVENT_DISABLE_TIMING | HDCU_EVENT_INTERPROCESS)
 
 static bool is_event(hdcu_event event)
@@ -113,7 +112,7 @@ hdcu_result hdsoft__cuStreamWaitEvent(hdcu_stream handle, hdcu_event event, unsi
     const hdsoft__mark *mark = event->mark;
     if (!mark || hdsoft__reached(mark->at.stream, mark->at.position))
         return 0;
-    return (hdcu_result)hdsoft__enqueue(stream, NULL, &mark->at, 1, NULL);
+    return (hdcu_result)hdsoft__enqueue_event_wait(stream, &mark->at);
 }
 
 /* Asking for an event of a capture spoils that; asking for any may spoil another's. */
@@ -138,9 +137,10 @@ hdcu_result hdsoft__cuEventQuery(hdcu_event event)
     hdsoft__mark *mark = event->mark;
     if (!mark || hdsoft__reached(mark->at.stream, mark->at.position))
         return 0;
-    if (++mark->queries >= QUERIES_FORCE)
-        hdsoft__force(mark->at.stream, mark->at.position);
-    return HDCU_ERROR_NOT_READY;
+    mark->references++; /* another thread may record or destroy the event meanwhile */
+    bool reached = hdsoft__query(mark->at.stream, mark->at.position, &mark->queries);
+    hdsoft__mark_release(mark);
+    return reached ? 0 : HDCU_ERROR_NOT_READY;
 }
 
 hdcu_result hdsoft__cuEventSynchronize(hdcu_event event)

@@ -2,8 +2,6 @@
 #include "soft/api/entry.h"
 #include "soft/model/capture.h"
 
-/* So many unsuccessful queries force what they ask for under the lazy policy. */
-#define QUERIES_FORCE 16
 #define LEAST_PRIORITY 0
 #define GREATEST_PRIORITY (-5)
 
@@ -125,9 +123,12 @@ hdcu_result hdsoft__cuStreamQuery(hdcu_stream handle)
     hdsoft__stream *left = unfinished(stream);
     if (!left)
         return 0;
-    if (++left->queries >= QUERIES_FORCE)
-        hdsoft__force(left, left->issued);
-    return HDCU_ERROR_NOT_READY;
+    stream->references++; /* both may be destroyed by another thread while this one waits */
+    left->references++;
+    bool reached = hdsoft__query(left, left->issued, &left->queries) && !unfinished(stream);
+    hdsoft__stream_release(left);
+    hdsoft__stream_release(stream);
+    return reached ? 0 : HDCU_ERROR_NOT_READY;
 }
 
 hdcu_result hdsoft__cuStreamSynchronize(hdcu_stream handle)

@@ -7,7 +7,10 @@
 #include "soft/check/report.h"
 #include "soft/check/site.h"
 #include "soft/model/capture.h"
+#include "soft/model/executor.h"
 #include "soft/model/inject.h"
+#include "soft/model/simulate.h"
+#include "soft/model/trace.h"
 
 /* What the wrapper sees to; no trait: an initialised driver and a current, healthy context are needed. */
 enum {
@@ -154,8 +157,11 @@ static hdcu_result enter(hdsoft__entry entry, void *return_address)
 
 static void leave(hdsoft__entry entry)
 {
-    if (!(traits_of(entry) & UNLOCKED))
+    if (!(traits_of(entry) & UNLOCKED)) {
+        if (hdsoft__the.policy == HDSOFT__RANDOM)
+            hdsoft__random_after_call();
         hdsoft__unlock();
+    }
     if (hdsoft__checking(~0u))
         hdsoft__report_flush();
 }
@@ -331,6 +337,21 @@ static const char *last_fault(void)
     return atomic_load(&hdsoft__the.fault_told) ? hdsoft__the.fault_text : "";
 }
 
+static void observe(bool observing)
+{
+    hdsoft__thread *thread = atomic_load(&hdsoft__the.ready) ? hdsoft__thread_state() : NULL;
+    if (thread)
+        thread->observing = observing;
+}
+
+static unsigned long long trace_hash(void)
+{
+    hdsoft__lock();
+    uint64_t hash = hdsoft__trace_hash();
+    hdsoft__unlock();
+    return hash;
+}
+
 static unsigned long long call_count(const char *entry)
 {
     return hdsoft__call_count(entry);
@@ -358,6 +379,13 @@ void *hdsoft_get_proc_address(const char *symbol)
         {"hdsoft_inject_error", (void *)hdsoft__inject_error},
         {"hdsoft_last_unsupported", (void *)hdsoft__outside_said},
         {"hdsoft_call_count", (void *)call_count},
+        {"hdsoft_set_policy", (void *)hdsoft__driver_set_policy},
+        {"hdsoft_observe", (void *)observe},
+        {"hdsoft_trace_hash", (void *)trace_hash},
+        {"hdsoft_clock_advance", (void *)hdsoft__clock_advance},
+        {"hdsoft_clock_now", (void *)hdsoft__clock_now},
+        {"hdsoft_makespan", (void *)hdsoft__makespan},
+        {"hdsoft_gpu_waits", (void *)hdsoft__gpu_waits},
         {"hdsoft_set_printf", (void *)hdsoft__print_to},
         {"hdsoft_check", (void *)choose_checks},
         {"hdsoft_report_count", (void *)hdsoft__report_count},

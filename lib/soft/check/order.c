@@ -18,11 +18,12 @@ static hdsoft__operation_kind kind_of(const hdsoft__task *task)
     }
 }
 
-void hdsoft__order_begin(hdsoft__stream *stream, hdsoft__command *command)
+void hdsoft__order_begin(hdsoft__work *work)
 {
-    if (!hdsoft__checking_memory() || command->operation)
+    if (!hdsoft__checking_memory() || work->operation || !work->task)
         return;
-    const hdsoft__task *task = command->tasks[command->task_index];
+    const hdsoft__command *command = work->command;
+    const hdsoft__task *task = work->task;
     const char *kernel = NULL;
     hdsoft__lines *lines = NULL;
     if (task->kind == HDSOFT__TASK_KERNEL) {
@@ -32,11 +33,11 @@ void hdsoft__order_begin(hdsoft__stream *stream, hdsoft__command *command)
         lines = image->lines;
         kernel = task->launch.function->entry->name;
     }
-    command->operation = hdsoft__operation_new(kind_of(task), stream->id, command->enqueued, kernel, lines);
+    work->operation = hdsoft__operation_new(kind_of(task), command->stream->id, command->enqueued, kernel, lines);
 }
 
-void hdsoft__order_end(hdsoft__command *command)
+void hdsoft__order_end(hdsoft__work *work)
 {
-    hdsoft__operation_release(command->operation);
-    command->operation = NULL;
+    hdsoft__operation_release(work->operation);
+    work->operation = NULL;
 }

@@ -9,9 +9,9 @@
 #include "soft/check/check.h"
 #include "soft/model/driver.h"
 
-/* The stream's first command begins its next task: it gets an operation. */
-void hdsoft__order_begin(hdsoft__stream *stream, hdsoft__command *command);
-/* The task is done, or the command is dropped. */
-void hdsoft__order_end(hdsoft__command *command);
+/* A work of its stream's first command begins: it gets an operation. */
+void hdsoft__order_begin(hdsoft__work *work);
+/* The work is done, or its command is dropped. */
+void hdsoft__order_end(hdsoft__work *work);
 
 #endif

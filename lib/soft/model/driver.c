@@ -10,6 +10,7 @@
 #include "soft/check/report.h"
 #include "soft/model/inject.h"
 #include "soft/model/pool.h"
+#include "soft/model/trace.h"
 
 #define DEFAULT_MEMORY ((uint64_t)16 << 30)
 #define LEAST_MEMORY ((uint64_t)16 << 20)
@@ -29,6 +30,11 @@ uint64_t hdsoft__now(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t hdsoft__timestamp(void)
+{
+    return hdsoft__the.policy == HDSOFT__VIRTUAL ? hdsoft__the.clock : hdsoft__now();
 }
 
 int hdsoft__start_thread(void *(*main)(void *), void *argument)
@@ -233,7 +239,7 @@ void hdsoft__wake(void)
     if (hdsoft__the.waiters)
         pthread_cond_broadcast(&hdsoft__the.progress);
     for (unsigned i = 0; i < hdsoft__the.device_count; i++) {
-        if (hdsoft__the.devices[i].started)
+        if (hdsoft__the.devices[i].running)
             pthread_cond_signal(&hdsoft__the.devices[i].work);
     }
 }
@@ -293,6 +299,35 @@ static int start_device(hdsoft__device *device, unsigned ordinal, uint64_t memor
     return 0;
 }
 
+static void read_policy(void)
+{
+    char text[200];
+    const char *policy = secure_getenv("HDSOFT_POLICY");
+    if (!hdsoft__the.options_set && hdsoft__options_read(policy ? policy : "eager", &hdsoft__the.options, text,
+                                                         sizeof text))
+        fprintf(stderr, "soft driver: HDSOFT_POLICY: %s; running eagerly\n", text);
+    hdsoft__the.policy = hdsoft__the.options.policy;
+}
+
+int hdsoft__driver_set_policy(const char *policy)
+{
+    char text[200];
+    hdsoft__options options;
+    if (!policy || hdsoft__options_read(policy, &options, text, sizeof text))
+        return 1;
+    hdsoft__lock();
+    bool late = false;
+    for (unsigned i = 0; i < hdsoft__the.device_count; i++)
+        late |= hdsoft__the.devices[i].running;
+    if (!late) {
+        hdsoft__the.options = options;
+        hdsoft__the.options_set = true;
+        hdsoft__the.policy = options.policy;
+    }
+    hdsoft__unlock();
+    return late;
+}
+
 static int start(void)
 {
     uint64_t count = 1, memory = DEFAULT_MEMORY;
@@ -305,8 +340,7 @@ static int start(void)
     memory = memory < LEAST_MEMORY ? LEAST_MEMORY : memory & ~(uint64_t)0x1fffff;
     if (!count)
         return HDCU_ERROR_NO_DEVICE;
-    const char *policy = secure_getenv("HDSOFT_POLICY");
-    hdsoft__the.policy = policy && !strcmp(policy, "lazy") ? HDSOFT__LAZY : HDSOFT__EAGER;
+    read_policy();
     hdsoft__the.level = find_level();
     hdsoft__the.hosts = hdsoft__memory_create(0, NULL);
     if (!hdsoft__the.hosts)
@@ -322,6 +356,7 @@ static int start(void)
         goto delete_key;
     pthread_atfork(NULL, NULL, in_forked_child);
     hdsoft__checks_from_environment();
+    hdsoft__trace_from_environment();
     return 0;
 
 delete_key:

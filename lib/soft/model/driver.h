@@ -21,6 +21,7 @@
 #include "driver/cuda_abi.h"
 #include "soft/exec/engine.h"
 #include "soft/model/memory.h"
+#include "soft/model/policy.h"
 
 #define HDSOFT__DEVICES 8
 #define HDSOFT__LIMITS 10
@@ -45,11 +46,6 @@ typedef enum hdsoft__kind {
     HDSOFT__KERNEL, HDSOFT__GRAPH, HDSOFT__NODE, HDSOFT__EXEC, HDSOFT__POOL,
 } hdsoft__kind;
 
-typedef enum hdsoft__policy {
-    HDSOFT__EAGER, /* a command runs as soon as it may */
-    HDSOFT__LAZY,  /* only when the host waits for something that needs it */
-} hdsoft__policy;
-
 /* ---- commands ---- */
 
 typedef enum hdsoft__task_kind {
@@ -64,6 +60,7 @@ typedef enum hdsoft__task_kind {
 typedef struct hdsoft__launch {
     hdsoft__function *function;
     uint32_t grid[3], block[3], shared_bytes;
+    uint32_t blocks_each; /* how many blocks a multiprocessor holds at once */
     bool cooperative;
     void *parameters;
 } hdsoft__launch;
@@ -128,23 +125,48 @@ typedef struct hdsoft__mark {
     unsigned queries; /* unsuccessful ones, which force it in the end */
 } hdsoft__mark;
 
-typedef struct hdsoft__command {
-    struct hdsoft__command *next;
+typedef struct hdsoft__command hdsoft__command;
+typedef struct hdsoft__precedence hdsoft__precedence; /* graph.h: which of a graph's tasks waits for which */
+
+/* One task of one command at work. */
+typedef struct hdsoft__work {
+    hdsoft__task *task;   /* NULL: nothing but a place in the order */
+    hdsoft__command *command;
+    hdsoft_run *run;
+    uint64_t copied;      /* bytes */
+    uint64_t executed;    /* warp-instructions */
+    uint64_t seed;        /* of a kernel's blocks and splits; 0: lowest first */
+    uint32_t waits;       /* works of the command that must be done first */
+    hdsoft__operation *operation; /* once it has begun; NULL while no check follows memory */
+    bool begun;
+    bool tried;           /* a failure that was asked for has had its chance */
+    bool calling;         /* the caller thread has it */
+    bool idle;            /* its last step got nowhere */
+    struct {              /* simulate.c */
+        struct hdsoft__work *next, *next_live;
+        uint64_t order, blocks, started, done, unit, since, length;
+        unsigned phase;
+    } simulated;
+} hdsoft__work;
+
+/* What was enqueued at once: a task, an event's record or wait, or a graph's launch with a work for each node. */
+struct hdsoft__command {
+    hdsoft__command *next;
+    hdsoft__stream *stream;
     uint64_t position, sequence, deadline;
     hdsoft__dependency *dependencies;
     size_t dependency_count;
-    hdsoft__task **tasks; /* run one after the other */
-    size_t task_count, task_index, begun; /* begun: tasks whose beginning was seen */
-    hdsoft__task *only[1];
-    hdsoft__mark *mark;   /* set when done */
-    bool is_launch;       /* counts towards the depth */
-    bool calling;         /* the caller thread has it */
-    bool idle;            /* its last step got nowhere */
-    hdsoft_run *run;
-    uint64_t copied;
+    hdsoft__work *works, only[1];
+    hdsoft__precedence *order;            /* of a graph; NULL: one work */
+    uint32_t work_count, works_left;
+    uint32_t *ready, only_ready[1];  /* works that wait for none of the others, oldest first */
+    uint32_t ready_count, turn;
+    hdsoft__mark *mark;              /* set when done */
+    bool is_launch;                  /* counts towards the depth */
+    bool is_wait;                    /* cuStreamWaitEvent's */
+    bool begun;                      /* something of it was started */
     const hdsoft__site *enqueued;    /* by which call; NULL: unknown */
-    hdsoft__operation *operation;    /* of the current task, once it has begun; NULL while no check follows memory */
-} hdsoft__command;
+};
 
 /* ---- objects ---- */
 
@@ -208,11 +230,14 @@ struct hdsoft__device {
     uint64_t outstanding;                            /* commands enqueued and not completed */
     _Atomic unsigned fault;                          /* the sticky code; 0: healthy */
     bool started, caller_started;
+    bool running;                                    /* a thread sleeps on `work` or is awake for it, */
+    bool resting;                                    /* and sleeps without end */
     bool look_again;                                 /* something was forced since the executor looked */
     hdsoft__stream *stepping;                        /* whose command the executor works at, without the lock */
     pthread_cond_t work, calls;
-    hdsoft__command *call_first, *call_last;
-    hdsoft__stream *calling_stream;
+    hdsoft__work *call;                              /* the host function that is being called */
+    unsigned prioritised;                            /* streams with commands and a priority above the lowest */
+    unsigned picks;
     unsigned loading;                                /* module loads that hold up launches */
 };
 
@@ -222,6 +247,7 @@ typedef struct hdsoft__thread {
     size_t depth, capacity;
     unsigned capture_mode;
     bool in_callback;
+    bool observing;                                  /* its queries and waits force nothing */
     uint64_t id;
     struct {
         hdsoft__context *context;
@@ -247,10 +273,15 @@ typedef struct hdsoft__slot {
 typedef struct hdsoft__driver {
     pthread_mutex_t lock;
     pthread_cond_t progress;
-    unsigned waiters;
+    unsigned waiters, patient;                       /* on `progress`; of them, those who forced nothing */
     _Atomic bool ready, forked;
     pthread_key_t thread_key;
-    hdsoft__policy policy;
+    hdsoft__options options;
+    bool options_set;                                /* by hdsoft_set_policy, which goes before the environment */
+    uint64_t clock;                                  /* virtual time, ns */
+    hdsoft__policy policy;                           /* the options' */
+    unsigned demand;                                 /* streams that were forced further than they have got */
+    uint64_t gpu_waits;                              /* waits for events that streams went through */
     int level;                                       /* of x86 that kernels run on; -1: the best */
     hdsoft_memory *hosts;
     unsigned device_count;
@@ -272,6 +303,8 @@ extern __thread bool hdsoft__own_default_stream __attribute__((tls_model("initia
 /* ---- driver.c ---- */
 /* cuInit: 0, 3 in a forked child, 100 without devices, 2. */
 int hdsoft__driver_start(void);
+/* 0, or 1: not a policy, or device work has begun under another. */
+int hdsoft__driver_set_policy(const char *policy);
 static inline void hdsoft__lock(void) { pthread_mutex_lock(&hdsoft__the.lock); }
 static inline void hdsoft__unlock(void) { pthread_mutex_unlock(&hdsoft__the.lock); }
 /* The calling thread's state; NULL: no memory for it. */
@@ -282,6 +315,8 @@ bool hdsoft__handle_add(const void *handle, hdsoft__kind kind);                 
 void hdsoft__handle_remove(const void *handle);                                  /* locked */
 bool hdsoft__handle_is(const void *handle, hdsoft__kind kind);                   /* locked */
 uint64_t hdsoft__now(void);
+/* What an event that is reached now remembers: the virtual clock's time, or the real one's. locked */
+uint64_t hdsoft__timestamp(void);
 int hdsoft__start_thread(void *(*main)(void *), void *argument); /* detached, all signals blocked; 0 or 304 */
 /* The sticky fault: first one wins. locked */
 void hdsoft__fault(hdsoft__device *device, unsigned code, const char *text);
@@ -308,14 +343,23 @@ int hdsoft__stream_for_work(hdcu_stream handle, hdsoft__stream **out);
  * the task is released. *position, if not NULL, is what to wait for. locked */
 int hdsoft__enqueue(hdsoft__stream *stream, hdsoft__task *task, const hdsoft__dependency *dependencies, size_t count,
                     uint64_t *position);
-/* As above for a graph's tasks, whose references it takes over. locked */
-int hdsoft__enqueue_tasks(hdsoft__stream *stream, hdsoft__task **tasks, size_t count, uint64_t *position);
+/* cuStreamWaitEvent's command. locked */
+int hdsoft__enqueue_event_wait(hdsoft__stream *stream, const hdsoft__dependency *dependency);
+/* As above for a graph's tasks, one for each place of the order (NULL: nothing to do there), whose references it takes
+ * over, not the array; it holds the order. locked */
+int hdsoft__enqueue_graph(hdsoft__stream *stream, hdsoft__task **tasks, hdsoft__precedence *order, uint64_t *position);
 /* Enqueue, or add to the graph if the stream is captured. locked */
 int hdsoft__submit(hdsoft__stream *stream, hdsoft__task *task, uint64_t *position);
 /* Block until a stream has room for one more launch and no module load is in the way. 0 or the sticky code. locked */
 int hdsoft__wait_for_room(hdsoft__stream *stream);
 bool hdsoft__reached(const hdsoft__stream *stream, uint64_t position);                           /* locked */
+/* Somebody needs the stream to get to a position: what this means is the policy's (policy.h). locked */
 void hdsoft__force(hdsoft__stream *stream, uint64_t position);                                   /* locked */
+/* The same by a host thread, unless it only observes. locked */
+void hdsoft__demand(hdsoft__stream *stream, uint64_t position);
+/* A host thread asked whether a stream has got to a position, and it had not: asking often enough gets it there.
+ * `queries` counts. May take the lock away for a while. Returns whether it has now. locked */
+bool hdsoft__query(hdsoft__stream *stream, uint64_t position, unsigned *queries);
 /* Wait until a stream has got to a position. 0 or the device's sticky code. locked */
 int hdsoft__wait(hdsoft__stream *stream, uint64_t position);
 /* Wait for everything that was enqueued so far on a device (context NULL) or in a context. locked */
@@ -336,15 +380,11 @@ hdsoft__task *hdsoft__task_hold(hdsoft__task *task);                            
 void hdsoft__task_release(hdsoft__task *task); /* locked; NULL is fine */
 /* A free's range is gone: what nobody took over is given back. locked */
 void hdsoft__task_freed(hdsoft__task *task);
-/* One step of a command's current task, without the lock: 1 more to do, 2 the same but nothing moved, 0 done, else
- * -code with text. */
-int hdsoft__task_step(hdsoft__device *device, hdsoft__command *command, char *text, size_t capacity);
+/* One step of a work's task, without the lock, of about so many warp-instructions or bytes (0: as many as keep others
+ * waiting for no longer than is good): 1 more to do, 2 the same but nothing moved, 0 done, else -code with text. */
+int hdsoft__task_step(hdsoft__device *device, hdsoft__work *work, uint64_t budget, char *text, size_t capacity);
 /* Whether a wait-value task's condition holds now; -700 if its memory is gone. */
 int hdsoft__value_holds(hdsoft__device *device, const hdsoft__task *task);
-
-/* ---- executor.c ---- */
-int hdsoft__executor_start(hdsoft__device *device);                                              /* locked */
-void hdsoft__command_free(hdsoft__command *command);                                             /* locked */
 
 /* ---- printing.c ---- */
 void hdsoft__print(void *device, const char *bytes, size_t length); /* an hdsoft_print_function */

@@ -1,273 +1,113 @@
 /* SPDX-License-Identifier: MIT */
+#include "soft/model/executor.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "soft/check/order.h"
-#include "soft/model/driver.h"
+#include "soft/model/simulate.h"
 
-/* How often memory is looked at that a stream waits for, at first and at most. */
-#define POLL_FIRST_NS 20000u
-#define POLL_MOST_NS 500000u
+/* So many kernels of one graph are at work at once, like on an H200. */
+#define CONCURRENT 128
+/* Of so many picks one does not look at priorities: a hint must not starve anybody. */
+#define FAIR_PICKS 4
+/* After so many looks at memory that nobody writes, the lazy policy lets others go on, who may be meant to write it. */
+#define LAZY_POLLS 8
 
-void hdsoft__command_free(hdsoft__command *command)
-{
-    hdsoft_run_end(command->run);
-    hdsoft__order_end(command);
-    for (size_t i = 0; i < command->dependency_count; i++)
-        hdsoft__stream_release(command->dependencies[i].stream);
-    for (size_t i = 0; i < command->task_count; i++)
-        hdsoft__task_release(command->tasks[i]);
-    if (command->tasks != command->only)
-        free(command->tasks);
-    hdsoft__mark_release(command->mark);
-    free(command->dependencies);
-    free(command);
-}
+/* ---- picking ---- */
 
-static void leave_busy(hdsoft__device *device, hdsoft__stream *stream)
-{
-    if (stream->busy_next == stream) {
-        device->busy = NULL;
-    } else {
-        stream->busy_previous->busy_next = stream->busy_next;
-        stream->busy_next->busy_previous = stream->busy_previous;
-        if (device->busy == stream)
-            device->busy = stream->busy_next;
-    }
-    stream->busy_next = stream->busy_previous = NULL;
-}
-
-/* The stream's first command is done, or, on a faulted device, dropped. */
-static void complete(hdsoft__device *device, hdsoft__stream *stream)
+/* Whether the stream's first command may begin, or go on. */
+static bool may_begin(hdsoft__stream *stream)
 {
     hdsoft__command *command = stream->first;
-    stream->first = command->next;
-    if (!stream->first) {
-        stream->last = NULL;
-        leave_busy(device, stream);
-    }
-    stream->completed = command->position;
-    stream->queries = 0;
-    if (command->is_launch)
-        stream->launches--;
-    if (command->mark && !atomic_load(&device->fault))
-        command->mark->time = hdsoft__now();
-    device->outstanding--;
-    hdsoft__command_free(command);
-    if (!stream->first && stream->destroyed)
-        hdsoft__stream_retire(stream);
-    hdsoft__wake();
+    if (hdsoft__the.policy == HDSOFT__LAZY && command->position > stream->forced && !command->begun)
+        return false;
+    return hdsoft__dependencies_met(command, true);
 }
 
-static hdsoft__stream *droppable(hdsoft__device *device)
+/* A ready work of the stream's first command that can be stepped: another one each time. NULL: none. */
+static hdsoft__work *pick_work(hdsoft__device *device, hdsoft__stream *stream, bool *poll)
 {
-    hdsoft__stream *stream = device->busy;
-    for (hdsoft__stream *at = stream; at;) {
-        if (!at->first->calling)
-            return at;
-        at = at->busy_next;
-        if (at == stream)
-            break;
+    hdsoft__command *command = stream->first;
+    if (!may_begin(stream))
+        return NULL;
+    uint32_t count = command->ready_count < CONCURRENT ? command->ready_count : CONCURRENT;
+    for (uint32_t i = 0; i < count; i++) {
+        command->turn = command->turn + 1 < count ? command->turn + 1 : 0;
+        hdsoft__work *work = &command->works[command->ready[command->turn]];
+        if (work->calling)
+            continue;
+        if (!hdsoft__must_poll(device, work, true))
+            return work;
+        *poll = true;
     }
     return NULL;
 }
 
-/* Drop all that a faulted device still had to do, but for what lies behind a host function that is being called. */
-static void drain(hdsoft__device *device)
-{
-    hdsoft__stream *stream;
-    while ((stream = droppable(device)))
-        complete(device, stream);
-}
-
-/* Whether the memory that a wait-value command waits for is as wanted. */
-static bool value_ready(hdsoft__device *device, const hdsoft__task *task)
-{
-    hdsoft__memory_use_begin(hdsoft__the.hosts);
-    int holds = hdsoft__value_holds(device, task);
-    hdsoft__memory_use_end(hdsoft__the.hosts);
-    return holds != 0; /* gone memory is found, and reported, by the step */
-}
-
-static bool dependencies_met(hdsoft__command *command)
-{
-    while (command->dependency_count) {
-        hdsoft__dependency *last = &command->dependencies[command->dependency_count - 1];
-        if (!hdsoft__reached(last->stream, last->position)) {
-            hdsoft__force(last->stream, last->position);
-            return false;
-        }
-        command->dependency_count--;
-        hdsoft__stream_release(last->stream);
-    }
-    return true;
-}
-
-/* Whether the mark that an event has now is reached. */
-static bool event_reached(const hdsoft__event *event)
-{
-    const hdsoft__mark *mark = event->mark;
-    if (!mark || hdsoft__reached(mark->at.stream, mark->at.position))
-        return true;
-    hdsoft__force(mark->at.stream, mark->at.position);
-    return false;
-}
-
-/* Whether what the command does next must wait for something that nobody will announce. */
-static bool must_poll(hdsoft__device *device, const hdsoft__command *command)
-{
-    if (command->idle || command->task_index == command->task_count)
-        return command->idle;
-    const hdsoft__task *task = command->tasks[command->task_index];
-    if (task->kind == HDSOFT__TASK_WAIT_EVENT)
-        return !event_reached(task->event);
-    return task->kind == HDSOFT__TASK_WAIT_VALUE && !value_ready(device, task);
-}
-
-/* Whether the stream's first command may take a step. */
-static bool may_step(hdsoft__device *device, hdsoft__stream *stream, bool *poll, uint64_t *until)
-{
-    hdsoft__command *command = stream->first;
-    if (command->calling)
-        return false;
-    if (hdsoft__the.policy == HDSOFT__LAZY && command->position > stream->forced && !command->run) {
-        if (hdsoft__now() < command->deadline) {
-            *until = command->deadline < *until ? command->deadline : *until;
-            return false;
-        }
-        stream->forced = command->position;
-    }
-    if (!dependencies_met(command))
-        return false;
-    bool waits = must_poll(device, command);
-    *poll |= waits;
-    return !waits;
-}
-
-static hdsoft__stream *pick(hdsoft__device *device, bool *poll, uint64_t *until)
+static hdsoft__work *pick(hdsoft__device *device, bool *poll)
 {
     hdsoft__stream *stream = device->busy;
     if (!stream)
         return NULL;
+    bool by_priority = device->prioritised && ++device->picks % FAIR_PICKS;
+    hdsoft__work *found = NULL;
     do {
-        if (may_step(device, stream, poll, until))
-            return stream;
+        if (!found || stream->priority < found->command->stream->priority) {
+            hdsoft__work *work = pick_work(device, stream, poll);
+            found = work ? work : found;
+            if (found && !by_priority)
+                break;
+        }
         stream = stream->busy_next;
     } while (stream != device->busy);
-    return NULL;
+    return found;
 }
 
-static void call_host(hdsoft__device *device, hdsoft__stream *stream)
+/* ---- threads ---- */
+
+void hdsoft__executor_sleep(hdsoft__device *device, uint64_t until)
 {
-    hdsoft__command *command = stream->first;
-    command->calling = true;
-    if (device->calling_stream) {
-        /* One at a time; the others wait for their turn in the streams. */
-        command->calling = false;
-        command->idle = true;
+    if (until == UINT64_MAX) {
+        device->resting = true;
+        pthread_cond_wait(&device->work, &hdsoft__the.lock);
+        device->resting = false;
         return;
     }
-    device->calling_stream = stream;
-    pthread_cond_signal(&device->calls);
-}
-
-/* What of a task is done under the lock: pools are counted when the stream gets to the free, graphs record events. */
-static void task_finished(hdsoft__stream *stream, hdsoft__command *command)
-{
-    hdsoft__task *task = command->tasks[command->task_index++];
-    hdsoft__order_end(command);
-    if (task->kind == HDSOFT__TASK_RECORD_EVENT) {
-        hdsoft__mark *mark = hdsoft__mark_reached(stream);
-        if (mark) {
-            hdsoft__mark_release(task->event->mark);
-            task->event->mark = mark;
-            task->event->capture_id = 0;
-        }
-    }
-    if (task->kind == HDSOFT__TASK_FREE)
-        hdsoft__task_freed(task);
-}
-
-static void step(hdsoft__device *device, hdsoft__stream *stream)
-{
-    hdsoft__command *command = stream->first;
-    if (command->task_index < command->task_count) {
-        char text[1024];
-        hdsoft__order_begin(stream, command);
-        if (command->tasks[command->task_index]->kind == HDSOFT__TASK_HOST) {
-            call_host(device, stream);
-            return;
-        }
-        device->stepping = stream;
-        hdsoft__unlock();
-        hdsoft__memory_use_begin(hdsoft__the.hosts);
-        if (command->operation)
-            hdsoft__check_lock();
-        int status = hdsoft__task_step(device, command, text, sizeof text);
-        if (command->operation)
-            hdsoft__check_unlock();
-        hdsoft__memory_use_end(hdsoft__the.hosts);
-        hdsoft__report_flush();
-        hdsoft__lock();
-        device->stepping = NULL;
-        if (atomic_load(&device->fault))
-            hdsoft__wake(); /* somebody may wait for the step to end */
-        if (status < 0)
-            hdsoft__fault(device, (unsigned)-status, text);
-        command->idle = status == 2;
-        if (status)
-            return;
-        task_finished(stream, command);
-        if (command->task_index < command->task_count)
-            return;
-    }
-    complete(device, stream);
-}
-
-static void wait_until(hdsoft__device *device, uint64_t time)
-{
-    struct timespec at = {(time_t)(time / 1000000000u), (long)(time % 1000000000u)};
+    struct timespec at = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
     pthread_cond_timedwait(&device->work, &hdsoft__the.lock, &at);
-}
-
-static void retry_idle(hdsoft__device *device)
-{
-    hdsoft__stream *stream = device->busy;
-    if (!stream)
-        return;
-    do {
-        stream->first->idle = false;
-        stream = stream->busy_next;
-    } while (stream != device->busy);
 }
 
 static void *executor_main(void *argument)
 {
     hdsoft__device *device = argument;
-    uint64_t pause = POLL_FIRST_NS;
+    uint64_t pause = HDSOFT__POLL_FIRST_NS;
+    unsigned polls = 0;
     hdsoft__lock();
     for (;;) {
         bool poll = false;
         uint64_t until = UINT64_MAX;
         if (atomic_load(&device->fault))
-            drain(device);
+            hdsoft__drain(device);
         device->look_again = false;
-        hdsoft__stream *stream = atomic_load(&device->fault) ? NULL : pick(device, &poll, &until);
-        if (!stream && device->look_again)
+        if (hdsoft__the.policy == HDSOFT__LAZY)
+            hdsoft__force_overdue(device, &until);
+        hdsoft__work *work = atomic_load(&device->fault) ? NULL : pick(device, &poll);
+        if (!work && device->look_again)
             continue; /* a dependency was forced that lies in a stream already passed */
-        if (stream) {
-            device->busy = stream->busy_next;
-            step(device, stream);
-            pause = POLL_FIRST_NS;
+        if (work) {
+            device->busy = work->command->stream->busy_next;
+            hdsoft__work_step(device, work, 0);
+            pause = HDSOFT__POLL_FIRST_NS;
+            polls = 0;
         } else if (poll) {
-            wait_until(device, hdsoft__now() + pause);
-            pause = pause < POLL_MOST_NS ? 2 * pause : POLL_MOST_NS;
-            retry_idle(device);
-        } else if (until != UINT64_MAX) {
-            wait_until(device, until);
+            uint64_t next = hdsoft__now() + pause;
+            hdsoft__executor_sleep(device, next < until ? next : until);
+            pause = pause < HDSOFT__POLL_MOST_NS ? 2 * pause : HDSOFT__POLL_MOST_NS;
+            hdsoft__retry_idle(device);
+            if (++polls % LAZY_POLLS == 0)
+                hdsoft__force_heads();
         } else {
-            pthread_cond_wait(&device->work, &hdsoft__the.lock);
+            hdsoft__executor_sleep(device, until);
         }
     }
     return NULL;
@@ -281,11 +121,10 @@ static void *caller_main(void *argument)
     if (thread)
         thread->in_callback = true;
     for (;;) {
-        while (!device->calling_stream)
+        while (!device->call)
             pthread_cond_wait(&device->calls, &hdsoft__the.lock);
-        hdsoft__stream *stream = device->calling_stream;
-        hdsoft__command *command = stream->first;
-        const hdsoft__task *task = command->tasks[command->task_index];
+        hdsoft__work *work = device->call;
+        const hdsoft__task *task = work->task;
         unsigned fault = atomic_load(&device->fault);
         hdsoft__unlock();
         if (task->host.callback)
@@ -293,15 +132,35 @@ static void *caller_main(void *argument)
         else if (!fault)
             task->host.function(task->host.argument);
         hdsoft__lock();
-        device->calling_stream = NULL;
-        command->calling = false;
-        retry_idle(device);
-        task_finished(stream, command);
-        if (command->task_index == command->task_count)
-            complete(device, stream);
+        device->call = NULL;
+        work->calling = false;
+        hdsoft__retry_idle(device);
+        if (hdsoft__the.policy == HDSOFT__VIRTUAL && !atomic_load(&device->fault))
+            hdsoft__simulate_returned(work);
+        else
+            hdsoft__work_done(work);
         hdsoft__wake();
     }
     return NULL;
+}
+
+/* Whose condition the thread that runs a device's commands sleeps on. */
+static hdsoft__device *runner(hdsoft__device *device)
+{
+    return hdsoft__the.policy >= HDSOFT__RANDOM ? &hdsoft__the.devices[0] : device;
+}
+
+static int start_runner(hdsoft__device *device)
+{
+    hdsoft__device *first = runner(device);
+    void *(*main)(void *) = hdsoft__the.policy == HDSOFT__RANDOM    ? hdsoft__random_main
+                            : hdsoft__the.policy == HDSOFT__VIRTUAL ? hdsoft__simulate_main
+                                                                    : executor_main;
+    if (first->running)
+        return 0;
+    int status = hdsoft__start_thread(main, first);
+    first->running = !status;
+    return status;
 }
 
 int hdsoft__executor_start(hdsoft__device *device)
@@ -314,7 +173,20 @@ int hdsoft__executor_start(hdsoft__device *device)
             return status;
         device->caller_started = true;
     }
-    int status = hdsoft__start_thread(executor_main, device);
+    int status = start_runner(device);
     device->started = !status;
     return status;
+}
+
+void hdsoft__executor_signal(hdsoft__device *device)
+{
+    pthread_cond_signal(&runner(device)->work);
+}
+
+void hdsoft__executor_enqueued(hdsoft__device *device)
+{
+    /* Under random and virtual nothing begins by itself, but in the end. */
+    if (hdsoft__the.policy < HDSOFT__RANDOM ||
+        (runner(device)->resting && hdsoft__the.options.patience != UINT64_MAX))
+        hdsoft__executor_signal(device);
 }

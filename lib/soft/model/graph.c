@@ -191,23 +191,99 @@ static int push_shape(hdsoft__exec *exec, size_t value)
     return 0;
 }
 
-static int flatten(hdsoft__exec *exec, hdsoft__graph *graph)
+static int push_edge(hdsoft__exec *exec, size_t place, size_t follower)
+{
+    size_t *grown = realloc(exec->edges, (exec->edge_count + 2) * sizeof *grown);
+    if (!grown)
+        return HDCU_ERROR_OUT_OF_MEMORY;
+    exec->edges = grown;
+    grown[exec->edge_count++] = place;
+    grown[exec->edge_count++] = follower;
+    return 0;
+}
+
+static int flatten(hdsoft__exec *exec, hdsoft__graph *graph, size_t parent, size_t *end);
+
+/* One node: its shape, its place, what it follows. A child graph has a place at its begin and one at its end. */
+static int flatten_node(hdsoft__exec *exec, hdsoft__node *node, size_t parent, size_t *last_place)
+{
+    size_t place = exec->count;
+    int status = push_shape(exec, node->type);
+    for (size_t d = 0; !status && d < node->dependency_count; d++)
+        status = push_shape(exec, 1000 + node->dependencies[d]->mark);
+    if (!status)
+        status = push_entry(exec, node, node->task);
+    for (size_t d = 0; !status && d < node->dependency_count; d++)
+        status = push_edge(exec, last_place[node->dependencies[d]->mark], place);
+    if (!status && !node->dependency_count && parent != SIZE_MAX)
+        status = push_edge(exec, parent, place);
+    if (!status && node->child)
+        status = flatten(exec, node->child, place, &place);
+    last_place[node->mark] = place;
+    return status;
+}
+
+/* Add a graph's nodes behind the place `parent` (SIZE_MAX: none); *end becomes a place behind all of them. */
+static int flatten(hdsoft__exec *exec, hdsoft__graph *graph, size_t parent, size_t *end)
 {
     hdsoft__node **order = malloc(graph->count * sizeof *order + 1);
-    if (!order)
-        return HDCU_ERROR_OUT_OF_MEMORY;
-    int status = sort(graph, order) == graph->count ? 0 : HDCU_ERROR_INVALID_VALUE;
-    for (size_t i = 0; !status && i < graph->count; i++) {
-        const hdsoft__node *node = order[i];
-        status = push_shape(exec, node->type);
-        for (size_t d = 0; !status && d < node->dependency_count; d++)
-            status = push_shape(exec, 1000 + node->dependencies[d]->mark);
+    size_t *last_place = malloc(graph->count * sizeof *last_place + 1);
+    int status = order && last_place ? 0 : HDCU_ERROR_OUT_OF_MEMORY;
+    if (!status && sort(graph, order) != graph->count)
+        status = HDCU_ERROR_INVALID_VALUE;
+    for (size_t i = 0; !status && i < graph->count; i++)
+        status = flatten_node(exec, order[i], parent, last_place);
+    if (!status && end) {
+        size_t place = exec->count;
+        status = push_entry(exec, NULL, NULL);
+        for (size_t i = 0; !status && i < graph->count; i++)
+            status = push_edge(exec, last_place[i], place);
         if (!status)
-            status = push_entry(exec, node, node->task);
-        if (!status && node->child)
-            status = flatten(exec, node->child);
+            status = push_edge(exec, parent, place);
+        *end = place;
     }
+    free(last_place);
     free(order);
+    return status;
+}
+
+static hdsoft__precedence *order_of(const hdsoft__exec *exec)
+{
+    if (exec->count >= UINT32_MAX || exec->edge_count / 2 >= UINT32_MAX)
+        return NULL;
+    size_t count = exec->count ? exec->count : 1, edges = exec->edge_count / 2; /* an empty graph has a place too */
+    hdsoft__precedence *order = calloc(1, sizeof *order + (2 * count + 1 + edges) * sizeof *order->waits);
+    if (!order)
+        return NULL;
+    order->references = 1;
+    order->count = (uint32_t)count;
+    order->waits = (uint32_t *)(order + 1);
+    order->first = order->waits + count;
+    order->followers = order->first + count + 1;
+    for (size_t i = 0; i < edges; i++) {
+        order->waits[exec->edges[2 * i + 1]]++;
+        order->first[exec->edges[2 * i]]++;
+    }
+    for (size_t i = 0; i < count; i++)
+        order->first[i + 1] += order->first[i]; /* where it ends, until the followers are put in */
+    for (size_t i = edges; i-- > 0;)
+        order->followers[--order->first[exec->edges[2 * i]]] = (uint32_t)exec->edges[2 * i + 1];
+    return order;
+}
+
+void hdsoft__precedence_release(hdsoft__precedence *order)
+{
+    if (order && !--order->references)
+        free(order);
+}
+
+static int build(hdsoft__exec *exec, hdsoft__graph *graph)
+{
+    int status = flatten(exec, graph, SIZE_MAX, NULL);
+    if (!status && !(exec->order = order_of(exec)))
+        status = HDCU_ERROR_OUT_OF_MEMORY;
+    free(exec->edges);
+    exec->edges = NULL;
     return status;
 }
 
@@ -215,6 +291,7 @@ static void clear_exec(hdsoft__exec *exec)
 {
     for (size_t i = 0; i < exec->count; i++)
         hdsoft__task_release(exec->entries[i].task);
+    hdsoft__precedence_release(exec->order);
     free(exec->entries);
     free(exec->shape);
 }
@@ -224,7 +301,7 @@ int hdsoft__exec_create(hdsoft__graph *graph, hdsoft__exec **out)
     hdsoft__exec *exec = calloc(1, sizeof *exec);
     if (!exec)
         return HDCU_ERROR_OUT_OF_MEMORY;
-    int status = flatten(exec, graph);
+    int status = build(exec, graph);
     if (!status && !hdsoft__handle_add(exec, HDSOFT__EXEC))
         status = HDCU_ERROR_OUT_OF_MEMORY;
     if (status) {
@@ -274,7 +351,7 @@ int hdsoft__exec_update(hdsoft__exec *exec, hdsoft__graph *graph, unsigned *resu
     hdsoft__exec fresh = {0};
     *at = NULL;
     *result = HDCU_GRAPH_EXEC_UPDATE_ERROR;
-    int status = flatten(&fresh, graph);
+    int status = build(&fresh, graph);
     if (status) {
         clear_exec(&fresh);
         return status == HDCU_ERROR_OUT_OF_MEMORY ? status : HDCU_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
@@ -293,13 +370,14 @@ int hdsoft__exec_update(hdsoft__exec *exec, hdsoft__graph *graph, unsigned *resu
 
 int hdsoft__exec_launch(hdsoft__exec *exec, hdsoft__stream *stream)
 {
-    hdsoft__task **tasks = malloc(exec->count * sizeof *tasks + 1);
+    hdsoft__task **tasks = calloc(exec->order->count, sizeof *tasks);
     if (!tasks)
         return HDCU_ERROR_OUT_OF_MEMORY;
-    size_t count = 0;
     for (size_t i = 0; i < exec->count; i++) {
         if (exec->entries[i].enabled && exec->entries[i].task)
-            tasks[count++] = hdsoft__task_hold(exec->entries[i].task);
+            tasks[i] = hdsoft__task_hold(exec->entries[i].task);
     }
-    return hdsoft__enqueue_tasks(stream, tasks, count, NULL);
+    int status = hdsoft__enqueue_graph(stream, tasks, exec->order, NULL);
+    free(tasks);
+    return status;
 }

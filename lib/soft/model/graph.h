@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs: nodes with dependencies, and executable graphs, which are a list of tasks in an order that the dependencies
- * allow. All under the driver's lock.
+ * Graphs: nodes with dependencies, and executable graphs, which are a list of tasks and who waits for whom. All under
+ * the driver's lock.
  */
 #ifndef HDSOFT_MODEL_GRAPH_H
 #define HDSOFT_MODEL_GRAPH_H
@@ -24,6 +24,15 @@ struct CUgraph_st {
     size_t count, capacity;
 };
 
+/* Which place waits for which; places as in an exec's entries. Shared by the exec and its launches in flight. */
+struct hdsoft__precedence {
+    unsigned references;
+    uint32_t count;
+    uint32_t *waits;         /* for each place: how many others come before it */
+    uint32_t *first;         /* for each place, and one more: where its followers begin */
+    uint32_t *followers;
+};
+
 typedef struct hdsoft__exec_entry {
     const hdsoft__node *source; /* only compared; may be gone */
     hdsoft__task *task;
@@ -33,6 +42,9 @@ typedef struct hdsoft__exec_entry {
 struct CUgraphExec_st {
     hdsoft__exec_entry *entries; /* in an order that every dependency allows */
     size_t count;
+    hdsoft__precedence *order;
+    size_t *edges;               /* pairs: place, place that waits for it; until the order is made of them */
+    size_t edge_count;
     size_t *shape;               /* types and dependencies, by which an update is judged */
     size_t shape_count;
 };
@@ -56,5 +68,6 @@ hdsoft__exec_entry *hdsoft__exec_find(hdsoft__exec *exec, const hdsoft__node *no
 /* Take over another graph's tasks if the shapes agree. *result is a HDCU_GRAPH_EXEC_UPDATE_...; 0, 2 or 910. */
 int hdsoft__exec_update(hdsoft__exec *exec, hdsoft__graph *graph, unsigned *result, hdsoft__node **at);
 int hdsoft__exec_launch(hdsoft__exec *exec, hdsoft__stream *stream);
+void hdsoft__precedence_release(hdsoft__precedence *order); /* NULL is fine */
 
 #endif

@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include "soft/model/capture.h"
-#include "soft/model/driver.h"
+#include "soft/model/executor.h"
+#include "soft/model/graph.h"
+#include "soft/model/simulate.h"
 
 /* Bytes of device memory that a stream costs on an H200. */
 #define STREAM_BYTES ((uint64_t)550 << 10)
-/* Under the lazy policy a command runs unforced after this: even a host that only polls memory sees progress. */
-#define LAZY_LIMIT_NS 1000000000u
+/* So many unsuccessful queries count as a wait. */
+#define QUERIES_FORCE 16
 
 hdsoft__stream *hdsoft__stream_create(hdsoft__context *context, unsigned flags, int priority)
 {
@@ -156,6 +158,7 @@ static size_t legacy_dependencies(hdsoft__stream *stream, hdsoft__command *comma
 static void enter_busy(hdsoft__stream *stream)
 {
     hdsoft__device *device = stream->context->device;
+    device->prioritised += stream->priority < 0;
     if (!device->busy) {
         device->busy = stream->busy_next = stream->busy_previous = stream;
         return;
@@ -181,11 +184,12 @@ static int append(hdsoft__stream *stream, hdsoft__command *command, const hdsoft
     legacy_dependencies(stream, command);
     for (size_t i = 0; i < count; i++)
         add_dependency(command, dependencies[i].stream, dependencies[i].position);
+    command->stream = stream;
     command->position = ++stream->issued;
     command->sequence = ++hdsoft__the.next_sequence;
     command->enqueued = hdsoft__site_here();
-    if (hdsoft__the.policy == HDSOFT__LAZY)
-        command->deadline = hdsoft__now() + LAZY_LIMIT_NS;
+    if (hdsoft__the.policy != HDSOFT__EAGER && hdsoft__the.options.patience != UINT64_MAX)
+        command->deadline = hdsoft__now() + hdsoft__the.options.patience;
     if (command->is_launch)
         stream->launches++;
     if (stream->last)
@@ -196,7 +200,7 @@ static int append(hdsoft__stream *stream, hdsoft__command *command, const hdsoft
     if (stream->first == command)
         enter_busy(stream);
     stream->context->device->outstanding++;
-    pthread_cond_signal(&stream->context->device->work);
+    hdsoft__executor_enqueued(stream->context->device);
     return 0;
 }
 
@@ -214,29 +218,35 @@ static int enqueue(hdsoft__stream *stream, hdsoft__command *command, const hdsof
 int hdsoft__enqueue(hdsoft__stream *stream, hdsoft__task *task, const hdsoft__dependency *dependencies, size_t count,
                     uint64_t *position)
 {
-    hdsoft__command *command = calloc(1, sizeof *command);
+    hdsoft__command *command = hdsoft__command_new(NULL);
     if (!command) {
         hdsoft__task_release(task);
         return HDCU_ERROR_OUT_OF_MEMORY;
     }
-    command->only[0] = task;
-    command->tasks = command->only;
-    command->task_count = task != NULL;
+    command->works[0].task = task;
     command->is_launch = task && task->kind == HDSOFT__TASK_KERNEL;
     return enqueue(stream, command, dependencies, count, position);
 }
 
-int hdsoft__enqueue_tasks(hdsoft__stream *stream, hdsoft__task **tasks, size_t count, uint64_t *position)
+int hdsoft__enqueue_event_wait(hdsoft__stream *stream, const hdsoft__dependency *dependency)
 {
-    hdsoft__command *command = calloc(1, sizeof *command);
+    hdsoft__command *command = hdsoft__command_new(NULL);
+    if (!command)
+        return HDCU_ERROR_OUT_OF_MEMORY;
+    command->is_wait = true;
+    return enqueue(stream, command, dependency, 1, NULL);
+}
+
+int hdsoft__enqueue_graph(hdsoft__stream *stream, hdsoft__task **tasks, hdsoft__precedence *order, uint64_t *position)
+{
+    hdsoft__command *command = hdsoft__command_new(order);
     if (!command) {
-        for (size_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < order->count; i++)
             hdsoft__task_release(tasks[i]);
-        free(tasks);
         return HDCU_ERROR_OUT_OF_MEMORY;
     }
-    command->tasks = tasks;
-    command->task_count = count;
+    for (uint32_t i = 0; i < order->count; i++)
+        command->works[i].task = tasks[i];
     command->is_launch = true;
     return enqueue(stream, command, NULL, 0, position);
 }
@@ -258,19 +268,49 @@ void hdsoft__force(hdsoft__stream *stream, uint64_t position)
 {
     if (stream->forced >= position)
         return;
+    hdsoft__the.demand += stream->forced <= stream->completed && position > stream->completed;
     stream->forced = position;
     stream->context->device->look_again = true;
-    pthread_cond_signal(&stream->context->device->work);
+    hdsoft__executor_signal(stream->context->device);
+}
+
+void hdsoft__demand(hdsoft__stream *stream, uint64_t position)
+{
+    const hdsoft__thread *thread = hdsoft__thread_state();
+    if (!thread || !thread->observing)
+        hdsoft__force(stream, position);
+}
+
+bool hdsoft__query(hdsoft__stream *stream, uint64_t position, unsigned *queries)
+{
+    const hdsoft__thread *thread = hdsoft__thread_state();
+    if (thread && thread->observing)
+        return hdsoft__reached(stream, position);
+    unsigned asked = ++*queries;
+    stream->references++;
+    switch (hdsoft__the.policy) {
+    case HDSOFT__VIRTUAL: hdsoft__simulate_query(stream, position, asked >= QUERIES_FORCE); break;
+    case HDSOFT__RANDOM: hdsoft__random_query(stream, position, asked >= QUERIES_FORCE); break;
+    default:
+        if (asked >= QUERIES_FORCE)
+            hdsoft__force(stream, position);
+    }
+    bool reached = hdsoft__reached(stream, position);
+    hdsoft__stream_release(stream);
+    return reached;
 }
 
 int hdsoft__wait(hdsoft__stream *stream, uint64_t position)
 {
     hdsoft__device *device = stream->context->device;
     stream->references++;
-    hdsoft__force(stream, position);
+    hdsoft__demand(stream, position);
     /* After a fault the command may still be at work, with the caller's own memory. */
+    bool forced = stream->forced >= position;
+    hdsoft__the.patient += !forced;
     while (!hdsoft__reached(stream, position) && (!atomic_load(&device->fault) || device->stepping == stream))
         hdsoft__wait_progress();
+    hdsoft__the.patient -= !forced;
     hdsoft__stream_release(stream);
     return (int)atomic_load(&device->fault);
 }
@@ -279,11 +319,13 @@ int hdsoft__wait_for_room(hdsoft__stream *stream)
 {
     hdsoft__device *device = stream->context->device;
     stream->references++;
+    hdsoft__the.patient++;
     while ((stream->launches >= HDSOFT__LAUNCH_DEPTH || device->loading) && !atomic_load(&device->fault)) {
         if (stream->launches >= HDSOFT__LAUNCH_DEPTH)
-            hdsoft__force(stream, stream->completed + 1);
+            hdsoft__demand(stream, stream->completed + 1);
         hdsoft__wait_progress();
     }
+    hdsoft__the.patient--;
     bool gone = stream->destroyed;
     hdsoft__stream_release(stream);
     if (gone)
@@ -305,7 +347,7 @@ static hdsoft__stream *unfinished(hdsoft__device *device, const hdsoft__context 
             uint64_t last = stream->first->position;
             for (const hdsoft__command *at = stream->first; at && at->sequence <= sequence; at = at->next)
                 last = at->position;
-            hdsoft__force(stream, last);
+            hdsoft__demand(stream, last);
             found = stream;
             *position = last;
         }
@@ -341,14 +383,13 @@ int hdsoft__wait_since(hdsoft__device *device, uint64_t birth)
 hdsoft__mark *hdsoft__mark_enqueue(hdsoft__stream *stream)
 {
     hdsoft__mark *mark = calloc(1, sizeof *mark);
-    hdsoft__command *command = mark ? calloc(1, sizeof *command) : NULL;
+    hdsoft__command *command = mark ? hdsoft__command_new(NULL) : NULL;
     if (!command) {
         free(mark);
         return NULL;
     }
     mark->references = 2; /* the event's and the command's */
     command->mark = mark;
-    command->tasks = command->only;
     if (enqueue(stream, command, NULL, 0, &mark->at.position)) {
         free(mark); /* the command let go of its share */
         return NULL;
@@ -365,7 +406,7 @@ hdsoft__mark *hdsoft__mark_reached(hdsoft__stream *stream)
         return NULL;
     mark->references = 1;
     mark->at = (hdsoft__dependency){stream, stream->completed};
-    mark->time = hdsoft__now();
+    mark->time = hdsoft__timestamp();
     stream->references++;
     return mark;
 }

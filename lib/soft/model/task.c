@@ -133,29 +133,30 @@ static void tell_copy(hdsoft__operation *operation, const hdsoft__copy *copy, ui
     hdsoft__check_moved(operation, from, to, bytes);
 }
 
-static int step_copy(hdsoft__command *command, const hdsoft__copy *copy, char *text, size_t capacity)
+static int step_copy(hdsoft__work *work, const hdsoft__copy *copy, uint64_t budget, char *text, size_t capacity)
 {
-    uint64_t total = copy->width * copy->height * copy->depth, budget = STEP_BYTES;
-    while (command->copied < total && budget) {
-        uint64_t column = command->copied % copy->width, line = command->copied / copy->width;
+    uint64_t total = copy->width * copy->height * copy->depth;
+    budget = budget ? budget : STEP_BYTES;
+    while (work->copied < total && budget) {
+        uint64_t column = work->copied % copy->width, line = work->copied / copy->width;
         uint64_t row = line % copy->height, slice = line / copy->height;
         uint64_t bytes = copy->width - column < budget ? copy->width - column : budget;
-        const unsigned char *from = copy->staged ? (unsigned char *)copy->staged + command->copied
+        const unsigned char *from = copy->staged ? (unsigned char *)copy->staged + work->copied
                                                  : copy_side(&copy->source, row, slice, column, bytes,
                                                              "a copy's source", text, capacity);
         unsigned char *to = from ? copy_side(&copy->destination, row, slice, column, bytes, "a copy's destination",
                                              text, capacity) : NULL;
         if (!to)
             return -HDCU_ERROR_ILLEGAL_ADDRESS;
-        if (command->operation)
-            tell_copy(command->operation, copy, row, slice, column, bytes);
+        if (work->operation)
+            tell_copy(work->operation, copy, row, slice, column, bytes);
         memmove(to, from, bytes);
-        command->copied += bytes;
+        work->copied += bytes;
         budget -= bytes;
     }
-    if (command->copied < total)
+    if (work->copied < total)
         return 1;
-    command->copied = 0;
+    work->copied = 0;
     return 0;
 }
 
@@ -171,26 +172,27 @@ static void fill_row(unsigned char *at, uint64_t bytes, const hdsoft__fill *fill
         at[i] = pattern[(phase + i) & (fill->element_size - 1)];
 }
 
-static int step_fill(hdsoft__command *command, const hdsoft__fill *fill, char *text, size_t capacity)
+static int step_fill(hdsoft__work *work, const hdsoft__fill *fill, uint64_t budget, char *text, size_t capacity)
 {
-    uint64_t row_bytes = fill->width * fill->element_size, total = row_bytes * fill->height, budget = STEP_BYTES;
-    while (command->copied < total && budget) {
-        uint64_t column = command->copied % row_bytes, row = command->copied / row_bytes;
+    uint64_t row_bytes = fill->width * fill->element_size, total = row_bytes * fill->height;
+    budget = budget ? budget : STEP_BYTES;
+    while (work->copied < total && budget) {
+        uint64_t column = work->copied % row_bytes, row = work->copied / row_bytes;
         uint64_t bytes = row_bytes - column < budget ? row_bytes - column : budget;
         uint64_t address = fill->address + row * fill->pitch + column;
         hdsoft_memory *memory;
         unsigned char *at = resolve(address, bytes, &memory);
         if (!at)
             return fail(HDCU_ERROR_ILLEGAL_ADDRESS, "a memset", memory, address, text, capacity);
-        if (command->operation)
-            hdsoft__check_write(command->operation, address, bytes);
+        if (work->operation)
+            hdsoft__check_write(work->operation, address, bytes);
         fill_row(at, bytes, fill, column);
-        command->copied += bytes;
+        work->copied += bytes;
         budget -= bytes;
     }
-    if (command->copied < total)
+    if (work->copied < total)
         return 1;
-    command->copied = 0;
+    work->copied = 0;
     return 0;
 }
 
@@ -246,7 +248,7 @@ static int step_value(hdsoft__device *device, hdsoft__operation *operation, cons
 
 /* ---- kernels ---- */
 
-static int begin_kernel(hdsoft__device *device, hdsoft__command *command, const hdsoft__launch *launch, char *text,
+static int begin_kernel(hdsoft__device *device, hdsoft__work *work, const hdsoft__launch *launch, char *text,
                         size_t capacity)
 {
     const hdsoft__function *function = launch->function;
@@ -255,30 +257,31 @@ static int begin_kernel(hdsoft__device *device, hdsoft__command *command, const 
         .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
         .block = {launch->block[0], launch->block[1], launch->block[2]},
         .dynamic_shared_bytes = launch->shared_bytes, .parameters = launch->parameters, .memory = device->memory,
-        .cooperative = launch->cooperative, .multiprocessors = 132, .print = hdsoft__print, .print_context = device,
-        .watch = command->operation ? hdsoft__operation_watch(command->operation) : NULL,
+        .cooperative = launch->cooperative, .multiprocessors = 132, .seed = work->seed, .print = hdsoft__print,
+        .print_context = device, .watch = work->operation ? hdsoft__operation_watch(work->operation) : NULL,
     };
-    int status = hdsoft_run_begin(&details, &command->run);
+    int status = hdsoft_run_begin(&details, &work->run);
     if (status)
         snprintf(text, capacity, "kernel %s: no host memory to run it in", function->entry->name);
     return -status;
 }
 
-static int step_kernel(hdsoft__device *device, hdsoft__command *command, const hdsoft__launch *launch, char *text,
-                       size_t capacity)
+static int step_kernel(hdsoft__device *device, hdsoft__work *work, const hdsoft__launch *launch, uint64_t budget,
+                       char *text, size_t capacity)
 {
-    if (!command->run) {
-        int status = begin_kernel(device, command, launch, text, capacity);
+    if (!work->run) {
+        int status = begin_kernel(device, work, launch, text, capacity);
         if (status)
             return status;
     }
     hdsoft_fault fault = {0};
     uint64_t executed = 0;
-    int status = hdsoft_run_step(command->run, STEP_INSTRUCTIONS, &executed, &fault);
+    int status = hdsoft_run_step(work->run, budget ? budget : STEP_INSTRUCTIONS, &executed, &fault);
+    work->executed += executed;
     if (status == 1)
         return executed ? 1 : 2;
-    hdsoft_run_end(command->run);
-    command->run = NULL;
+    hdsoft_run_end(work->run);
+    work->run = NULL;
     if (status == 0)
         return 0;
     const char *name = launch->function->entry->name;
@@ -291,11 +294,11 @@ static int step_kernel(hdsoft__device *device, hdsoft__command *command, const h
 }
 
 /* At a task's first step: a fault that was asked for, or 0. */
-static unsigned injected_fault(hdsoft__command *command, const hdsoft__task *task, char *text, size_t capacity)
+static unsigned injected_fault(hdsoft__work *work, const hdsoft__task *task, char *text, size_t capacity)
 {
-    if (command->begun > command->task_index)
+    if (work->tried)
         return 0;
-    command->begun = command->task_index + 1;
+    work->tried = true;
     bool kernel = task->kind == HDSOFT__TASK_KERNEL;
     unsigned code = hdsoft__inject_command(kernel);
     if (code && kernel)
@@ -321,21 +324,21 @@ static void step_range(hdsoft__operation *operation, const hdsoft__task *task)
         hdsoft__check_allocated(operation, &task->range.of);
 }
 
-int hdsoft__task_step(hdsoft__device *device, hdsoft__command *command, char *text, size_t capacity)
+int hdsoft__task_step(hdsoft__device *device, hdsoft__work *work, uint64_t budget, char *text, size_t capacity)
 {
-    const hdsoft__task *task = command->tasks[command->task_index];
-    unsigned injected = injected_fault(command, task, text, capacity);
+    const hdsoft__task *task = work->task;
+    unsigned injected = injected_fault(work, task, text, capacity);
     if (injected)
         return -(int)injected;
     switch (task->kind) {
-    case HDSOFT__TASK_KERNEL: return step_kernel(device, command, &task->launch, text, capacity);
-    case HDSOFT__TASK_COPY: return step_copy(command, &task->copy, text, capacity);
-    case HDSOFT__TASK_FILL: return step_fill(command, &task->fill, text, capacity);
+    case HDSOFT__TASK_KERNEL: return step_kernel(device, work, &task->launch, budget, text, capacity);
+    case HDSOFT__TASK_COPY: return step_copy(work, &task->copy, budget, text, capacity);
+    case HDSOFT__TASK_FILL: return step_fill(work, &task->fill, budget, text, capacity);
     case HDSOFT__TASK_WAIT_VALUE:
-    case HDSOFT__TASK_WRITE_VALUE: return step_value(device, command->operation, task, text, capacity);
+    case HDSOFT__TASK_WRITE_VALUE: return step_value(device, work->operation, task, text, capacity);
     case HDSOFT__TASK_ALLOCATE:
     case HDSOFT__TASK_SUSPEND:
-    case HDSOFT__TASK_FREE: step_range(command->operation, task); return 0;
+    case HDSOFT__TASK_FREE: step_range(work->operation, task); return 0;
     default: return 0;
     }
 }
