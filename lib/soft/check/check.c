@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "soft/check/check.h"
 
+#include "soft/check/init.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +149,9 @@ void hdsoft__operation_release(hdsoft__operation *operation)
 
 static void tell_access(void *context, const hdsoft_access *access)
 {
-    (void)context, (void)access;
+    (void)context;
+    if (hdsoft__checking(HDSOFT_CHECK_INIT))
+        hdsoft__init_access(access);
 }
 
 static void tell_fence(void *context)
@@ -157,7 +161,12 @@ static void tell_fence(void *context)
 
 const hdsoft_watch *hdsoft__operation_watch(hdsoft__operation *operation)
 {
-    operation->watch = (hdsoft_watch){operation, tell_access, tell_fence};
+    operation->watch = (hdsoft_watch){.context = operation, .access = tell_access, .fence = tell_fence};
+    if (hdsoft__checking(HDSOFT_CHECK_INIT)) {
+        operation->watch.unwritten = hdsoft__init_unwritten;
+        operation->watch.left = hdsoft__init_left;
+        operation->watch.used = hdsoft__init_used;
+    }
     return &operation->watch;
 }
 
@@ -170,12 +179,14 @@ void hdsoft__check_read(hdsoft__operation *operation, uint64_t address, uint64_t
 
 void hdsoft__check_write(hdsoft__operation *operation, uint64_t address, uint64_t bytes)
 {
-    (void)operation, (void)address, (void)bytes;
+    if (hdsoft__checking(HDSOFT_CHECK_INIT) && operation->kind != HDSOFT__OPERATION_COPY)
+        hdsoft__init_written(address, bytes); /* what a copy moves is not always written */
 }
 
 void hdsoft__check_moved(hdsoft__operation *operation, uint64_t from, uint64_t to, uint64_t bytes)
 {
-    (void)operation, (void)from, (void)to, (void)bytes;
+    if (hdsoft__checking(HDSOFT_CHECK_INIT))
+        hdsoft__init_moved(operation, from, to, bytes);
 }
 
 void hdsoft__check_allocated(hdsoft__operation *operation, const hdsoft_range *range)
@@ -190,7 +201,8 @@ void hdsoft__check_freed(hdsoft__operation *operation, const hdsoft_range *range
 
 void hdsoft__check_appeared(const hdsoft_range *range)
 {
-    (void)range;
+    if (hdsoft__checking(HDSOFT_CHECK_INIT))
+        hdsoft__init_appeared(range);
 }
 
 void hdsoft__check_vanished(const hdsoft_range *range)

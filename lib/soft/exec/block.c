@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "soft/exec/warp.h"
+#include "soft/exec/follow.h"
 #include "soft/ptx/text.h"
 
 /* How long one warp may run before the next one gets its turn. */
@@ -46,6 +46,7 @@ bool hdsoft_block_create(hdsoft_run *run, hdsoft_block *block)
     bool made = block->warps && block->shared;
     for (uint32_t i = 0; made && i < block->warp_count; i++)
         made = create_warp(run, block, i);
+    made = made && hdsoft_follow_create(block);
     if (!made)
         hdsoft_block_destroy(block);
     return made;
@@ -65,6 +66,7 @@ void hdsoft_block_destroy(hdsoft_block *block)
         free(warp->kernel.frame);
         free(warp->local);
     }
+    hdsoft_follow_destroy(block);
     free(block->warps);
     free(block->shared);
     memset(block, 0, sizeof *block);
@@ -84,6 +86,7 @@ void hdsoft_block_begin(hdsoft_block *block, uint64_t linear)
     memset(block->barriers, 0, sizeof block->barriers);
     /* Fresh shared memory holds no useful numbers: the pattern is a NaN and an absurd integer. */
     memset(block->shared, 0xff, run->shared_bytes);
+    hdsoft_follow_begin(block);
     for (uint32_t i = 0; i < block->warp_count; i++) {
         block->warps[i].constants = run->constants;
         hdsoft_warp_begin(&block->warps[i]);

@@ -90,7 +90,7 @@ static bool need_workspace(hdsoft_warp *warp, const hdsoft_instruction *instruct
     hdsoft_range range;
     if (run->workspace)
         return true;
-    if (hdsoft_memory_allocate(run->memory, 1024, 256, HDSOFT_RANGE_DEVICE, &range)) {
+    if (hdsoft_memory_allocate(run->memory, 1024, 256, HDSOFT_RANGE_GLOBAL, &range)) {
         hdsoft_fault_raise(warp, instruction, 2, 0, 0, "no memory for the workspace of the grid's barrier");
         return false;
     }

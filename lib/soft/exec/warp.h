@@ -86,6 +86,8 @@ struct hdsoft_warp {
     hdsoft_activation kernel;
     uint64_t turn;
     uint64_t local_room;                /* bytes per lane that `local` has room for */
+    struct hdsoft_mark *marks;          /* registers with values that were never written (follow.c) */
+    uint32_t mark_count;
     bool yield;                         /* nanosleep: others first */
 };
 
@@ -105,6 +107,8 @@ struct hdsoft_block {
     hdsoft_warp *warps;
     uint32_t live_threads;
     hdsoft_barrier barriers[HDSOFT_BARRIERS];
+    unsigned char *shared_written;     /* a bit for each byte of shared memory, if that is followed (follow.c) */
+    uint32_t shared_left;              /* bytes never written */
     bool resident;
     uint64_t executed; /* warp-instructions, to tell a block that spins */
 };
@@ -198,8 +202,13 @@ const hdsoft_instruction *hdsoft_fault_space(hdsoft_warp *warp, const hdsoft_ins
                                              uint64_t address, uint32_t size, uint64_t limit, const char *space,
                                              int write);
 
-/* --- watch.c: have the run work on a copy of the code that tells its watch; false without memory --- */
+/* --- watch.c --- */
+/* Have the run work on a copy of the code that tells its watch; false without memory. */
 bool hdsoft_watch_code(hdsoft_run *run);
+/* Tell the watch of an instruction that is about to run. */
+void hdsoft_watch_tell(hdsoft_warp *warp, const hdsoft_instruction *instruction);
+/* The lanes whose addresses lie in no thread's own space. */
+uint32_t hdsoft_global_lanes(const uint64_t *addresses, uint32_t active);
 
 /* --- barrier.c --- */
 void hdsoft_barrier_check(hdsoft_block *block); /* after threads have exited */

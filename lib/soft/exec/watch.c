@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "soft/exec/warp.h"
+#include "soft/exec/follow.h"
 
-/* The lanes whose addresses lie in no thread's own space. */
-static uint32_t global_lanes(const uint64_t *addresses, uint32_t active)
+uint32_t hdsoft_global_lanes(const uint64_t *addresses, uint32_t active)
 {
     uint64_t all = 0;
     for (unsigned lane = 0; lane < HDSOFT_LANES; lane++)
@@ -39,7 +38,7 @@ static void tell_copy(hdsoft_warp *warp, const hdsoft_instruction *instruction, 
     }
 }
 
-static const hdsoft_instruction *watched(hdsoft_warp *warp, const hdsoft_instruction *instruction)
+void hdsoft_watch_tell(hdsoft_warp *warp, const hdsoft_instruction *instruction)
 {
     const hdsoft_run *run = warp->run;
     uint32_t index = hdsoft_index(warp, instruction), flags = instruction->access & 0xff;
@@ -54,13 +53,18 @@ static const hdsoft_instruction *watched(hdsoft_warp *warp, const hdsoft_instruc
         for (unsigned lane = 0; lane < HDSOFT_LANES; lane++)
             addresses[lane] = base[lane] + (uint64_t)instruction->immediate;
         hdsoft_access access = {.warp = warp, .instruction = index, .bytes = instruction->access >> 8, .flags = flags,
-                                .addresses = addresses, .active = global_lanes(addresses, warp->active)};
+                                .addresses = addresses, .active = hdsoft_global_lanes(addresses, warp->active)};
         if (access.active && flags & HDSOFT_ACCESS_COPY)
             tell_copy(warp, instruction, &access);
         else if (access.active)
             run->watch->access(run->watch->context, &access);
     }
-    return run->program->code[index].handler(warp, instruction);
+}
+
+static const hdsoft_instruction *watched(hdsoft_warp *warp, const hdsoft_instruction *instruction)
+{
+    hdsoft_watch_tell(warp, instruction);
+    return warp->run->program->code[hdsoft_index(warp, instruction)].handler(warp, instruction);
 }
 
 bool hdsoft_watch_code(hdsoft_run *run)
@@ -71,7 +75,9 @@ bool hdsoft_watch_code(hdsoft_run *run)
         return false;
     memcpy(code, run->program->code, count * sizeof *code);
     for (size_t i = 0; i < count; i++) {
-        if (code[i].access)
+        if (run->watch->unwritten)
+            code[i].handler = hdsoft_followed;
+        else if (code[i].access)
             code[i].handler = watched;
     }
     run->code = run->watched_code = code;

@@ -29,11 +29,27 @@ typedef struct hdsoft_access {
     const uint64_t *addresses; /* of 32 lanes; what inactive ones hold means nothing */
 } hdsoft_access;
 
+/* What was read from memory that nobody has written is used (exec/follow.h). */
+typedef struct hdsoft_unwritten_use {
+    const void *warp;
+    uint32_t instruction, origin; /* the use, and the load */
+    uint32_t lanes, bytes;        /* which threads; how much each loaded */
+    bool shared;                  /* the first of them, from shared memory */
+    uint64_t address;             /* what the first of them loaded; of shared memory, its offset */
+} hdsoft_unwritten_use;
+
 /* Addresses may be wild: the access itself faults afterwards. */
 struct hdsoft_watch {
     void *context;
     void (*access)(void *context, const hdsoft_access *access);
     void (*fence)(void *context);
+    /* Who wants to know of uninitialised reads; NULL: nobody, and the other two are not called. Asked before a load:
+     * the bytes of each active lane that nobody has written, the first in bit 0; false: there are none, and masks are
+     * not set. */
+    bool (*unwritten)(void *context, const hdsoft_access *access, uint32_t masks[32]);
+    /* After a store: these bytes are still as if never written. */
+    void (*left)(void *context, const hdsoft_access *access, const uint32_t masks[32]);
+    void (*used)(void *context, const hdsoft_unwritten_use *use);
 };
 
 /* Which thread of which block a lane of the access is. */

@@ -274,6 +274,12 @@ void hdsoft__memory_uncharge(hdsoft_memory *memory, uint64_t bytes)
     pthread_rwlock_unlock(&memory->lock);
 }
 
+void hdsoft__memory_window(const hdsoft_memory *memory, uint64_t *base, uint64_t *bytes)
+{
+    *base = memory->space.base;
+    *bytes = memory->space.bytes;
+}
+
 bool hdsoft__memory_is_device(const hdsoft_memory *memory, uint64_t address)
 {
     return hdsoft__space_holds(&memory->space, address);

@@ -63,6 +63,8 @@ uint64_t hdsoft__memory_total(const hdsoft_memory *memory);
 bool hdsoft__memory_charge(hdsoft_memory *memory, uint64_t bytes);
 void hdsoft__memory_uncharge(hdsoft_memory *memory, uint64_t bytes);
 
+/* A device's addresses, allocated or not. */
+void hdsoft__memory_window(const hdsoft_memory *memory, uint64_t *base, uint64_t *bytes);
 /* Whether the address lies in this device's window, allocated or not. */
 bool hdsoft__memory_is_device(const hdsoft_memory *memory, uint64_t address);
 /* Let kernels and copies of this device follow addresses of `peer`. */

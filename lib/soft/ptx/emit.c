@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft/exec/follow.h"
 #include "soft/ptx/parser.h"
 
 static uint32_t hash_name(const char *name)
@@ -79,7 +80,7 @@ hdsoft_instruction *hdsoft_emit_raw(hdsoft_parser *parser, const hdsoft_form *fo
     uint32_t at = program->code_count;
     if (!hdsoft_parser_room(parser, &program->code, &parser->room.code, at, sizeof *program->code) ||
         !hdsoft_parser_room(parser, &program->origins, &parser->room.origins, at, sizeof *program->origins) ||
-        !hdsoft_parser_room(parser, &parser->effects, &parser->room.effects, at, sizeof *parser->effects))
+        !hdsoft_parser_room(parser, &program->effects, &parser->room.effects, at, sizeof *program->effects))
         return NULL;
     hdsoft_instruction *instruction = &program->code[at];
     *instruction = (hdsoft_instruction){
@@ -93,7 +94,7 @@ hdsoft_instruction *hdsoft_emit_raw(hdsoft_parser *parser, const hdsoft_form *fo
             uses &= ~(1u << i);
         }
     }
-    parser->effects[at] = (hdsoft_effect){(uint8_t)defines, (uint8_t)uses};
+    program->effects[at] = (hdsoft_effect){(uint8_t)defines, (uint8_t)uses, hdsoft_flow_of(form->name)};
     program->origins[at] = (hdsoft_origin){parser->statement.line, parser->location};
     program->code_count++;
     return instruction;

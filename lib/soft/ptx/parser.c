@@ -742,7 +742,6 @@ int hdsoft_program_parse_level(const char *ptx, size_t size, unsigned compute_ca
     code = parser->code;
     hdsoft_symbols_destroy(parser);
     free(parser->forms);
-    free(parser->effects);
     free(parser->registers);
     free(parser->register_formals);
     free(parser->references);

@@ -113,11 +113,6 @@ typedef struct hdsoft_statement {
     uint32_t line;
 } hdsoft_statement;
 
-/* Which operands of an instruction are written and read, as bits; while a function is being built. */
-typedef struct hdsoft_effect {
-    uint8_t defines, uses;
-} hdsoft_effect;
-
 typedef struct hdsoft_parser {
     hdsoft_lexer lexer;
     hdsoft_program *program;
@@ -149,7 +144,6 @@ typedef struct hdsoft_parser {
 
     /* The function being built. */
     uint32_t function;
-    hdsoft_effect *effects;        /* beside program->code */
     uint8_t *registers;            /* bits of each virtual register */
     uint32_t register_count, range_serial;
     hdsoft_map numbered;           /* range serial and number to register */

@@ -22,6 +22,7 @@ void hdsoft_program_destroy(hdsoft_program *program)
         free(program->messages[i]);
     free(program->code);
     free(program->origins);
+    free(program->effects);
     free(program->functions);
     free(program->entries);
     free(program->entry_functions);

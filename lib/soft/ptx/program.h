@@ -70,6 +70,12 @@ typedef struct hdsoft_origin {
     uint32_t location; /* 1-based index into locations; 0: unknown */
 } hdsoft_origin;
 
+/* The same: which operands are written and read, as bits (constants are neither), and what becomes of the values
+ * (exec/follow.h). */
+typedef struct hdsoft_effect {
+    uint8_t defines, uses, flow;
+} hdsoft_effect;
+
 typedef struct hdsoft_location {
     uint32_t file, line; /* file: number of the .file directive */
 } hdsoft_location;
@@ -150,6 +156,7 @@ typedef struct hdsoft_shared {
 struct hdsoft_program {
     hdsoft_instruction *code;
     hdsoft_origin *origins;
+    hdsoft_effect *effects;
     uint32_t code_count;
     hdsoft_function *functions;
     uint32_t function_count;

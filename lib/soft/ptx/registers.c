@@ -117,7 +117,7 @@ typedef void (*visitor)(slot_assignment *, uint32_t at, uint32_t reg, bool write
 static void visit_instruction(slot_assignment *assignment, uint32_t at, visitor visit)
 {
     const hdsoft_instruction *instruction = &assignment->program->code[assignment->function->first + at];
-    hdsoft_effect effect = assignment->parser->effects[assignment->function->first + at];
+    hdsoft_effect effect = assignment->program->effects[assignment->function->first + at];
     if (instruction->guard != HDSOFT_ABSENT)
         visit(assignment, at, (uint32_t)instruction->guard, false);
     for (unsigned i = 0; i < HDSOFT_OPERANDS; i++)
@@ -201,7 +201,7 @@ static void extend(live_interval *interval, uint32_t position)
 
 static void note_interval(slot_assignment *assignment, uint32_t at, uint32_t reg, bool writes)
 {
-    hdsoft_effect effect = assignment->parser->effects[assignment->function->first + at];
+    hdsoft_effect effect = assignment->program->effects[assignment->function->first + at];
     /* With several destinations a source must outlive the instruction. */
     bool several = (effect.defines & (effect.defines - 1)) != 0;
     extend(&assignment->intervals[reg], 2 * at + writes);
@@ -364,7 +364,7 @@ static void rewrite(slot_assignment *assignment, const uint32_t base[POOLS])
     static const uint32_t bytes[POOLS] = {4, HDSOFT_LANES * 4, HDSOFT_LANES * 8};
     for (uint32_t i = 0; i < assignment->count; i++) {
         hdsoft_instruction *instruction = &assignment->program->code[assignment->function->first + i];
-        hdsoft_effect effect = assignment->parser->effects[assignment->function->first + i];
+        hdsoft_effect effect = assignment->program->effects[assignment->function->first + i];
         unsigned touched = effect.defines | effect.uses;
         for (unsigned o = 0; o < HDSOFT_OPERANDS; o++) {
             if (!(touched >> o & 1))
