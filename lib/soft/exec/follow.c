@@ -519,11 +519,11 @@ static bool touches_memory(const hdsoft_warp *warp, uint32_t index)
     unsigned kind = warp->run->program->effects[index].flow & HDSOFT_FLOW_KIND;
     if (kind < HDSOFT_FLOW_LOAD || kind == HDSOFT_FLOW_KEEP)
         return false;
-    const hdsoft_instruction *instruction = &warp->run->program->code[index];
-    bool shared = instruction->option[1] == HDSOFT_SPACE_SHARED || instruction->option[1] == HDSOFT_SPACE_GENERIC;
-    return kind == HDSOFT_FLOW_LOAD || kind == HDSOFT_FLOW_ATOMIC
-               ? warp->block->shared_left || instruction->option[1] != HDSOFT_SPACE_SHARED
-               : shared && warp->block->shared_left;
+    unsigned space = warp->run->program->code[index].option[1];
+    if (kind == HDSOFT_FLOW_LOAD || kind == HDSOFT_FLOW_ATOMIC)
+        return warp->block->shared_left || space != HDSOFT_SPACE_SHARED;
+    bool into_shared = kind == HDSOFT_FLOW_ASYNC || space == HDSOFT_SPACE_SHARED || space == HDSOFT_SPACE_GENERIC;
+    return into_shared && warp->block->shared_left;
 }
 
 const hdsoft_instruction *hdsoft_followed(hdsoft_warp *warp, const hdsoft_instruction *instruction)
