@@ -16,6 +16,7 @@
     X(NVRTC, "HDRT_NVRTC", "path", "NVRTC library, or the folder it is in")                                            \
     X(CLANG, "HDRT_CLANG", "path", "clang program for kernels")                                                        \
     X(LIBEXEC, "HDRT_LIBEXEC", "path", "folder of hdrt-cc, libhdsoft.so and the device prelude")                       \
+    X(RECORD, "HDRT_RECORD", "path", "file to which each compile is appended, for 'hdjit precompile'")                 \
     X(LOG, "HDRT_LOG", "choice", "log to standard error: error, warn, info or debug")
 
 typedef enum hdrt__environment_id {

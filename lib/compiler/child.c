@@ -45,16 +45,30 @@ static void limit(int resource, uint64_t value)
     setrlimit(resource, &limits);
 }
 
-static void close_from(int first)
+/* Close `first` to `last`, -1: all from there on. */
+static void close_between(int first, int last)
 {
+    if (last >= 0 && first > last)
+        return;
 #ifdef SYS_close_range
-    if (syscall(SYS_close_range, (unsigned)first, ~0u, 0u) == 0)
+    if (syscall(SYS_close_range, (unsigned)first, last < 0 ? ~0u : (unsigned)last, 0u) == 0)
         return;
 #endif
     struct rlimit limits;
-    long last = getrlimit(RLIMIT_NOFILE, &limits) == 0 && limits.rlim_cur < 65536 ? (long)limits.rlim_cur : 65536;
-    for (long fd = first; fd < last; fd++)
+    long end = getrlimit(RLIMIT_NOFILE, &limits) == 0 && limits.rlim_cur < 65536 ? (long)limits.rlim_cur : 65536;
+    for (long fd = first; fd < end && (last < 0 || fd <= last); fd++)
         close((int)fd);
+}
+
+static void close_others(const hdrt__cc_command *command)
+{
+    int next = STATUS_FD + 1;
+    for (size_t i = 0; i < command->kept_count; i++) {
+        close_between(next, command->kept[i] - 1);
+        fcntl(command->kept[i], F_SETFD, 0);
+        next = command->kept[i] + 1;
+    }
+    close_between(next, -1);
 }
 
 /* The worker's own descriptors lie above STATUS_FD (main.c sees to it), so none is overwritten before it is copied. */
@@ -73,7 +87,7 @@ static _Noreturn void become(const hdrt__cc_command *command, int said, int stat
             close(3 + i);
         else if (dup2(command->fds[i], 3 + i) < 0)
             _exit(127);
-    close_from(STATUS_FD + 1);
+    close_others(command);
     if (command->memory_limit > 0)
         limit(RLIMIT_AS, command->memory_limit);
     limit(RLIMIT_FSIZE, command->file_limit);

@@ -12,7 +12,7 @@
 
 #include "compiler/buffer.h"
 
-#define HDRT__CC_CHILD_FDS 4 /* numbered from 3 in the child */
+#define HDRT__CC_CHILD_FDS 5 /* numbered from 3 in the child */
 /* The worker keeps all numbers below occupied: 0 to 2, the child's, and the one that carries an exec's failure. */
 #define HDRT__CC_FIRST_FREE_FD (3 + HDRT__CC_CHILD_FDS + 1)
 
@@ -21,7 +21,9 @@ typedef struct hdrt__cc_command {
     const char *const *environment;
     const char *directory;   /* where it runs */
     int output;              /* becomes its standard output */
-    int fds[HDRT__CC_CHILD_FDS]; /* become 3, 4, 5, 6; -1: none */
+    int fds[HDRT__CC_CHILD_FDS]; /* become 3, 4, 5, 6, 7; -1: none */
+    const int *kept;         /* descriptors that the child has by the same numbers, ascending */
+    size_t kept_count;
     uint64_t memory_limit;   /* of address space, 0: none */
     uint64_t file_limit;     /* of anything it writes */
     int64_t deadline_ns;     /* monotonic */

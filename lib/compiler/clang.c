@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "compiler/child.h"
+#include "compiler/clang_memory.h"
 #include "compiler/clang_options.h"
 #include "compiler/files.h"
 #include "compiler/ptx.h"
@@ -28,6 +29,8 @@
 #define RECORDS_FD "4"
 #define RECORDER_PATH "/proc/self/fd/5"
 #define MACROS_PATH "/proc/self/fd/6"
+#define OVERLAY_FD "7"
+#define OVERLAY_PATH "/proc/self/fd/" OVERLAY_FD
 
 /* One compile under way. */
 typedef struct clang_job {
@@ -39,6 +42,8 @@ typedef struct clang_job {
     char *source_folder;
     char arch[16]; /* the target of this attempt */
     int source, recorder, macros;
+    hdrt__cc_headers headers;
+    size_t names_found; /* of the request's expressions */
     int output, records; /* of this attempt; -1: none */
     hdrt__cc_outcome outcome;
 } clang_job;
@@ -49,54 +54,6 @@ static int memory_object(const char *name)
 }
 
 /* -- one run ------------------------------------------------------------------------------------------------------- */
-
-/* The name as a C string literal; only these escapes are allowed there by clang 17 and newer. */
-static void append_literal(hdrt__cc_buffer *out, const char *text)
-{
-    for (; *text != '\0'; text++)
-        switch (*text) {
-        case '"': hdrt__cc_buffer_text(out, "\\\""); break;
-        case '\\': hdrt__cc_buffer_text(out, "\\\\"); break;
-        case '\n': hdrt__cc_buffer_text(out, "\\n"); break;
-        case '\r': hdrt__cc_buffer_text(out, "\\r"); break;
-        default: hdrt__cc_buffer_append(out, text, 1);
-        }
-}
-
-static bool write_whole(int fd, const unsigned char *bytes, size_t size)
-{
-    size_t at = 0;
-    while (at < size) {
-        ssize_t written = write(fd, bytes + at, size - at);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        at += (size_t)written;
-    }
-    return true;
-}
-
-/* A text with a name for its first line, as clang is to read it. -1: see errno. */
-static int make_text(const char *name, const void *bytes, size_t size)
-{
-    hdrt__cc_buffer text = {0};
-    hdrt__cc_buffer_text(&text, "#line 1 \"");
-    append_literal(&text, name);
-    hdrt__cc_buffer_text(&text, "\"\n");
-    hdrt__cc_buffer_append(&text, bytes, size);
-    int fd = text.failed ? -1 : memory_object("hdrt-source");
-    if (text.failed)
-        errno = ENOMEM;
-    if (fd >= 0 && !write_whole(fd, text.bytes, text.size)) {
-        int error = errno;
-        close(fd);
-        errno = error;
-        fd = -1;
-    }
-    hdrt__cc_buffer_free(&text);
-    return fd;
-}
 
 /* The flags that take the driver's own choices away come first, those of the request last, so that they win. */
 static void build_arguments(const clang_job *job, hdrt__cc_arguments *out)
@@ -124,6 +81,14 @@ static void build_arguments(const clang_job *job, hdrt__cc_arguments *out)
     }
     if (strpbrk(request->name, "\r\n") != NULL) /* clang 18 and newer put it into line comments */
         hdrt__cc_arguments_add(out, "-fno-verbose-asm");
+    if (job->headers.count > 0) {
+        hdrt__cc_arguments_add(out, "-ivfsoverlay");
+        hdrt__cc_arguments_add(out, OVERLAY_PATH);
+        hdrt__cc_arguments_add(out, "-iquote");
+        hdrt__cc_arguments_add(out, HDRT__CC_HEADERS_FOLDER);
+        hdrt__cc_arguments_add(out, "-I");
+        hdrt__cc_arguments_add(out, HDRT__CC_HEADERS_FOLDER);
+    }
     if (!job->options.no_source_include) {
         hdrt__cc_arguments_add(out, "-iquote");
         hdrt__cc_arguments_add(out, "%s", job->source_folder);
@@ -171,6 +136,7 @@ static bool attempt(clang_job *job)
         HDRT__CC_ENV_RECORD_FD "=" RECORDS_FD,
         HDRT__CC_ENV_RECORD_SOURCE "=" SOURCE_PATH,
         HDRT__CC_ENV_RECORD_MACROS "=" MACROS_PATH,
+        job->headers.count > 0 ? HDRT__CC_ENV_RECORD_MEMORY "=" OVERLAY_FD : NULL,
         NULL,
     };
     hdrt__cc_arguments arguments = {0};
@@ -191,7 +157,8 @@ static bool attempt(clang_job *job)
         hdrt__cc_files_look_at_folder(&job->files, job->options.folders.items[i]);
     hdrt__cc_command command = {
         .argv = (const char *const *)arguments.items, .environment = environment, .directory = job->request->directory,
-        .output = job->output, .fds = {job->source, job->records, job->recorder, job->macros},
+        .output = job->output, .fds = {job->source, job->records, job->recorder, job->macros, job->headers.overlay},
+        .kept = job->headers.fds, .kept_count = job->headers.count,
         .memory_limit = job->request->memory_limit, .file_limit = OUTPUT_LIMIT,
         .deadline_ns = job->request->deadline_ns,
     };
@@ -408,6 +375,15 @@ static void report_external(const char *name, size_t length, void *context)
     hdrt__cc_buffer_field(&reply->fields, HDRT_CC_UNRESOLVED, name, length);
 }
 
+static void report_name(size_t number, const char *name, size_t length, void *context)
+{
+    clang_job *job = context;
+    if (number >= job->request->expressions.count)
+        return;
+    hdrt__cc_reply_lowered(job->reply, job->request->expressions.items[number], name, length);
+    job->names_found++;
+}
+
 static void take_ptx(clang_job *job)
 {
     struct stat status;
@@ -422,24 +398,36 @@ static void take_ptx(clang_job *job)
         hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_MEMORY, "out of memory while reading the code");
         return;
     }
-    hdrt__cc_buffer mended = {0}, limited = {0};
-    const hdrt__cc_buffer *code = NULL;
+    hdrt__cc_buffer bare = {0}, mended = {0}, limited = {0};
+    const char *code = ptx;
+    size_t code_size = size;
+    if (job->request->expressions.count > 0) {
+        hdrt__cc_ptx_take_names(code, code_size, report_name, job, &bare);
+        code = (const char *)bare.bytes;
+        code_size = bare.size;
+    }
     if (job->options.debug) {
-        hdrt__cc_ptx_mend_debug_names(ptx, size, &mended);
-        code = &mended;
+        hdrt__cc_ptx_mend_debug_names(code, code_size, &mended);
+        code = (const char *)mended.bytes;
+        code_size = mended.size;
     }
     if (job->options.max_registers > 0) {
-        hdrt__cc_ptx_limit_registers(code != NULL ? (const char *)code->bytes : ptx, code != NULL ? code->size : size,
-                                     job->options.max_registers, &limited);
-        code = &limited;
+        hdrt__cc_ptx_limit_registers(code, code_size, job->options.max_registers, &limited);
+        code = (const char *)limited.bytes;
+        code_size = limited.size;
     }
-    hdrt__cc_buffer_field(&job->reply->fields, HDRT_CC_CODE_PTX, code != NULL ? (const char *)code->bytes : ptx,
-                          code != NULL ? code->size : size);
-    job->reply->fields.failed |= mended.failed || limited.failed;
+    hdrt__cc_buffer_field(&job->reply->fields, HDRT_CC_CODE_PTX, code, code_size);
+    job->reply->fields.failed |= bare.failed || mended.failed || limited.failed;
+    hdrt__cc_ptx_externals(ptx, size, report_external, job->reply);
     hdrt__cc_buffer_free(&limited);
     hdrt__cc_buffer_free(&mended);
-    hdrt__cc_ptx_externals(ptx, size, report_external, job->reply);
+    hdrt__cc_buffer_free(&bare);
     munmap(ptx, size);
+    if (job->names_found < job->request->expressions.count)
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_UNSUPPORTED,
+                            "'%s' gave names for %zu of %zu name expressions: each must name a kernel or the address "
+                            "of a variable", job->request->compiler_path, job->names_found,
+                            job->request->expressions.count);
 }
 
 /* What stands in the way of storing, apart from single files. */
@@ -485,9 +473,20 @@ static bool prepare(clang_job *job)
                             strerror(errno));
         return false;
     }
-    job->source = make_text(request->name, request->source, request->source_size);
-    if (job->options.macros.size > 0)
-        job->macros = make_text("<command line>", job->options.macros.bytes, job->options.macros.size);
+    hdrt__cc_buffer source = {0}, macros = {0};
+    hdrt__cc_name_text(&source, request->name, request->source, request->source_size);
+    hdrt__cc_declare_expressions(request, &source);
+    job->source = hdrt__cc_memory_text("hdrt-source", &source, 0);
+    hdrt__cc_name_text(&macros, "<command line>", job->options.macros.bytes, job->options.macros.size);
+    if (job->source >= 0 && job->options.macros.size > 0)
+        job->macros = hdrt__cc_memory_text("hdrt-macros", &macros, 0);
+    hdrt__cc_buffer_free(&macros);
+    hdrt__cc_buffer_free(&source);
+    if (!hdrt__cc_headers_make(request, &job->headers)) {
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_IO, "no memory object for the in-memory headers: %s",
+                            strerror(errno));
+        return false;
+    }
     if (job->source < 0 || (job->options.macros.size > 0 && job->macros < 0)) {
         hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_IO, "no memory object for the source: %s", strerror(errno));
         return false;
@@ -502,6 +501,7 @@ static void end(clang_job *job)
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             close(fds[i]);
+    hdrt__cc_headers_free(&job->headers);
     free(job->source_folder);
     hdrt__cc_clang_options_free(&job->options);
     hdrt__cc_files_end(&job->files);
@@ -510,9 +510,10 @@ static void end(clang_job *job)
 void hdrt__cc_compile_clang(hdrt__cc_clang_state *state, const hdrt__cc_request *request, hdrt__cc_reply *reply)
 {
     clang_job job = {.state = state, .request = request, .reply = reply, .source = -1, .recorder = -1, .macros = -1,
-                     .output = -1, .records = -1};
-    if (request->kind == HDRT_CC_CUBIN) {
-        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_UNSUPPORTED, "clang makes PTX only, no cubin: that takes NVRTC");
+                     .output = -1, .records = -1, .headers = {.overlay = -1}};
+    if (request->kind != HDRT_CC_PTX) {
+        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_UNSUPPORTED, "clang makes PTX only, no %s: that takes NVRTC",
+                            request->kind == HDRT_CC_CUBIN ? "cubin" : "LTO-IR");
         return;
     }
     hdrt__cc_files_begin(&job.files, request);

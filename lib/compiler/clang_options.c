@@ -265,8 +265,8 @@ static bool translate(hdrt__cc_clang_options *out, enum meaning meaning, const c
 bool hdrt__cc_clang_translate(const hdrt__cc_request *request, hdrt__cc_clang_options *out, hdrt__cc_reply *reply)
 {
     *out = (hdrt__cc_clang_options){0};
-    for (size_t i = 0; i < request->option_count; i++) {
-        const char *word = request->options[i], *value;
+    for (size_t i = 0; i < request->options.count; i++) {
+        const char *word = request->options.items[i], *value;
         const option *found = find_option(word, &value);
         if (found == NULL) {
             hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_OPTION, "clang has nothing that corresponds to the option '%s'",
@@ -274,11 +274,11 @@ bool hdrt__cc_clang_translate(const hdrt__cc_request *request, hdrt__cc_clang_op
             return false;
         }
         if (found->shape != FLAG && value == NULL) {
-            if (i + 1 == request->option_count) {
+            if (i + 1 == request->options.count) {
                 hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_OPTION, "the option '%s' needs a value", word);
                 return false;
             }
-            value = request->options[++i];
+            value = request->options.items[++i];
         }
         if (found->meaning == TARGET) {
             hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_OPTION, "'%s': the target is given apart from the options", word);

@@ -45,7 +45,7 @@ static void ask(const hdrt__cc_request *request, const char *first, const char *
     if (output < 0)
         return;
     hdrt__cc_command command = {
-        .argv = argv, .environment = environment, .directory = "/", .output = output, .fds = {-1, -1, -1, -1},
+        .argv = argv, .environment = environment, .directory = "/", .output = output, .fds = {-1, -1, -1, -1, -1},
         .memory_limit = request->memory_limit, .file_limit = 1 << 20,
         .deadline_ns = deadline,
     };

@@ -27,18 +27,30 @@ static bool take_u32(const hdrt__cc_field *field, uint32_t *out)
     return true;
 }
 
-static bool add_option(hdrt__cc_request *request, const char *text)
+static bool add_text_to(hdrt__cc_texts *list, const char *text)
 {
-    if (request->option_count == request->option_capacity) {
-        size_t capacity = request->option_capacity ? request->option_capacity * 2 : 16;
-        const char **options = reallocarray(request->options, capacity, sizeof *options);
-        if (options == NULL)
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 16;
+        const char **items = reallocarray(list->items, capacity, sizeof *items);
+        if (items == NULL)
             return false;
-        request->options = options;
-        request->option_capacity = capacity;
+        list->items = items;
+        list->capacity = capacity;
     }
-    request->options[request->option_count++] = text;
+    list->items[list->count++] = text;
     return true;
+}
+
+/* Which list a repeated text belongs to; NULL for tags that are none. */
+static hdrt__cc_texts *text_list(hdrt__cc_request *request, uint32_t tag)
+{
+    switch (tag) {
+    case HDRT_CC_OPTION: return &request->options;
+    case HDRT_CC_HEADER_NAME: return &request->header_names;
+    case HDRT_CC_HEADER_TEXT: return &request->header_texts;
+    case HDRT_CC_EXPRESSION: return &request->expressions;
+    default: return NULL;
+    }
 }
 
 /* Where a text field goes; NULL for tags that are no texts. */
@@ -92,8 +104,9 @@ static const char *take_field(hdrt__cc_request *request, const hdrt__cc_field *f
     }
     if (memchr(text, '\0', field->size) != NULL)
         return "a text holds a NUL";
-    if (field->tag == HDRT_CC_OPTION)
-        return add_option(request, text) ? NULL : "";
+    hdrt__cc_texts *list = text_list(request, field->tag);
+    if (list != NULL)
+        return add_text_to(list, text) ? NULL : "";
     const char **place = text_place(request, field->tag);
     if (place == NULL)
         return "a field with an unknown tag";
@@ -118,13 +131,32 @@ static bool arch_is_well_formed(const char *arch)
     return digits >= 2 && digits <= 3 && (*suffix == '\0' || (strchr("af", *suffix) != NULL && suffix[1] == '\0'));
 }
 
+/* Relative and plain: it becomes a path below a folder that is nowhere. */
+static bool header_name_is_well_formed(const char *name)
+{
+    if (strpbrk(name, "\"\\\r\n") != NULL)
+        return false;
+    for (const char *part = name; part != NULL;) {
+        size_t size = strcspn(part, "/");
+        if (size == 0 || (size == 1 && part[0] == '.') || (size == 2 && part[0] == '.' && part[1] == '.'))
+            return false;
+        part = part[size] == '/' ? part + size + 1 : NULL;
+    }
+    return true;
+}
+
 /* What is missing or out of range; NULL: nothing. */
 static const char *request_defect(const hdrt__cc_request *request)
 {
     if (request->back_end != HDRT_CC_NVRTC && request->back_end != HDRT_CC_CLANG)
         return "the back end is neither NVRTC nor clang";
-    if (request->kind != HDRT_CC_PTX && request->kind != HDRT_CC_CUBIN)
-        return "the kind is neither PTX nor cubin";
+    if (request->kind < HDRT_CC_PTX || request->kind > HDRT_CC_LTO_IR)
+        return "the kind is neither PTX nor cubin nor LTO-IR";
+    if (request->header_names.count != request->header_texts.count)
+        return "an in-memory header has no text";
+    for (size_t i = 0; i < request->header_names.count; i++)
+        if (!header_name_is_well_formed(request->header_names.items[i]))
+            return "an in-memory header has no relative name";
     if (request->compiler_path == NULL || request->source == NULL || request->name == NULL ||
         request->directory == NULL || request->arch == NULL)
         return "one of compiler path, source, name, folder and arch is missing";
@@ -171,7 +203,10 @@ bool hdrt__cc_request_parse(hdrt__cc_request *request, const unsigned char *payl
 
 void hdrt__cc_request_free(hdrt__cc_request *request)
 {
-    free(request->options);
+    free(request->options.items);
+    free(request->header_names.items);
+    free(request->header_texts.items);
+    free(request->expressions.items);
     free(request->texts);
     *request = (hdrt__cc_request){0};
 }
@@ -241,6 +276,17 @@ void hdrt__cc_reply_diagnostic(hdrt__cc_reply *reply, const char *file, size_t f
     hdrt__cc_buffer_u32(fields, (uint32_t)file_length);
     hdrt__cc_buffer_append(fields, file, file_length);
     hdrt__cc_buffer_append(fields, text, text_length);
+}
+
+void hdrt__cc_reply_lowered(hdrt__cc_reply *reply, const char *expression, const char *name, size_t name_length)
+{
+    hdrt__cc_buffer *fields = &reply->fields;
+    size_t length = strlen(expression);
+    hdrt__cc_buffer_u32(fields, HDRT_CC_LOWERED_NAME);
+    hdrt__cc_buffer_u64(fields, 4 + (uint64_t)length + name_length);
+    hdrt__cc_buffer_u32(fields, (uint32_t)length);
+    hdrt__cc_buffer_append(fields, expression, length);
+    hdrt__cc_buffer_append(fields, name, name_length);
 }
 
 void hdrt__cc_reply_finish(hdrt__cc_reply *reply, hdrt__cc_buffer *out)
@@ -344,20 +390,27 @@ bool hdrt__cc_includes_anything(const hdrt__cc_request *request)
             at++;
         }
     }
-    for (size_t i = 0; i < request->option_count; i++)
-        if (strstr(request->options[i], "-include=") != NULL || strcmp(request->options[i], "-include") == 0 ||
-            strcmp(request->options[i], "--pre-include") == 0 || strcmp(request->options[i], "-pre-include") == 0)
+    for (size_t i = 0; i < request->options.count; i++) {
+        const char *option = request->options.items[i];
+        if (strstr(option, "-include=") != NULL || strcmp(option, "-include") == 0 ||
+            strcmp(option, "--pre-include") == 0 || strcmp(option, "-pre-include") == 0)
             return true;
+    }
     return false;
 }
 
 void hdrt__cc_refuse_time_macros(const hdrt__cc_request *request, hdrt__cc_reply *reply)
 {
     const char *macro = hdrt__cc_time_macro(request->source, request->source_size);
-    for (size_t i = 0; macro == NULL && i < request->option_count; i++)
-        macro = hdrt__cc_time_macro(request->options[i], strlen(request->options[i]));
+    for (size_t i = 0; macro == NULL && i < request->options.count; i++)
+        macro = hdrt__cc_time_macro(request->options.items[i], strlen(request->options.items[i]));
     if (macro != NULL)
         hdrt__cc_reply_no_store(reply, "the source uses %s", macro);
+    macro = NULL;
+    for (size_t i = 0; macro == NULL && i < request->header_texts.count; i++)
+        macro = hdrt__cc_time_macro(request->header_texts.items[i], strlen(request->header_texts.items[i]));
+    if (macro != NULL)
+        hdrt__cc_reply_no_store(reply, "an in-memory header uses %s", macro);
 }
 
 const char *hdrt__cc_time_macro(const char *text, size_t size)

@@ -14,6 +14,12 @@
 #include "compiler/buffer.h"
 #include "compiler/protocol.h"
 
+/* A growing array of texts that belong to somebody else. */
+typedef struct hdrt__cc_texts {
+    const char **items;
+    size_t count, capacity;
+} hdrt__cc_texts;
+
 typedef struct hdrt__cc_request {
     uint32_t back_end, kind;
     bool arch_lower;
@@ -24,8 +30,7 @@ typedef struct hdrt__cc_request {
     const char *builtins_path, *prelude, *recorder, *random_seed, *libdevice; /* NULL: absent */
     const char *source;         /* NUL-terminated behind source_size; has no NUL */
     size_t source_size;
-    const char **options;
-    size_t option_count, option_capacity;
+    hdrt__cc_texts options, header_names, header_texts, expressions;
     char *texts;                /* what the pointers above point into */
 } hdrt__cc_request;
 
@@ -58,6 +63,8 @@ void hdrt__cc_reply_no_store(hdrt__cc_reply *reply, const char *format, ...) __a
 /* HDRT_CC_DIAGNOSTIC. */
 void hdrt__cc_reply_diagnostic(hdrt__cc_reply *reply, const char *file, size_t file_length, uint32_t line,
                                uint32_t column, uint32_t severity, const char *text, size_t text_length);
+/* HDRT_CC_LOWERED_NAME. */
+void hdrt__cc_reply_lowered(hdrt__cc_reply *reply, const char *expression, const char *name, size_t name_length);
 /* The whole message, header included; empty and failed if memory ran out on the way. */
 void hdrt__cc_reply_finish(hdrt__cc_reply *reply, hdrt__cc_buffer *out);
 void hdrt__cc_reply_free(hdrt__cc_reply *reply);

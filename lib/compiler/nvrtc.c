@@ -35,6 +35,7 @@ typedef struct nvrtc_job {
     hdrt__nvrtc_program program;
     char arch[16]; /* the target, sm_XX */
     bool cubin;    /* make one */
+    bool lto;      /* make LTO-IR and nothing else */
 } nvrtc_job;
 
 /* -- the library --------------------------------------------------------------------------------------------------- */
@@ -166,6 +167,7 @@ static bool choose_target(nvrtc_job *job)
 {
     int asked = atoi(job->request->arch + 3), number = asked;
     job->cubin = job->request->kind == HDRT_CC_CUBIN;
+    job->lto = job->request->kind == HDRT_CC_LTO_IR;
     snprintf(job->arch, sizeof job->arch, "%s", job->request->arch);
     if (knows(job->state, asked))
         return true;
@@ -189,8 +191,8 @@ static bool is_target_option(const char *option)
 
 static bool has_option(const hdrt__cc_request *request, const char *name)
 {
-    for (size_t i = 0; i < request->option_count; i++)
-        if (strstr(request->options[i], name) == request->options[i] + strspn(request->options[i], "-"))
+    for (size_t i = 0; i < request->options.count; i++)
+        if (strstr(request->options.items[i], name) == request->options.items[i] + strspn(request->options.items[i], "-"))
             return true;
     return false;
 }
@@ -198,15 +200,17 @@ static bool has_option(const hdrt__cc_request *request, const char *name)
 static bool build_options(const nvrtc_job *job, hdrt__cc_arguments *out)
 {
     const hdrt__cc_request *request = job->request;
-    for (size_t i = 0; i < request->option_count; i++) {
-        if (is_target_option(request->options[i])) {
+    for (size_t i = 0; i < request->options.count; i++) {
+        if (is_target_option(request->options.items[i])) {
             hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_OPTION, "'%s': the target is given apart from the options",
-                                request->options[i]);
+                                request->options.items[i]);
             return false;
         }
-        hdrt__cc_arguments_add(out, "%s", request->options[i]);
+        hdrt__cc_arguments_add(out, "%s", request->options.items[i]);
     }
     hdrt__cc_arguments_add(out, "--gpu-architecture=%s%s", job->cubin ? "sm_" : "compute_", job->arch + 3);
+    if (job->lto)
+        hdrt__cc_arguments_add(out, "-dlto");
     if (job->state->takes_no_cache && !has_option(request, "no-cache"))
         hdrt__cc_arguments_add(out, "-no-cache"); /* it would initialise the driver, and be a second cache */
     if (job->state->takes_random_seed && request->random_seed != NULL && !has_option(request, "frandom-seed"))
@@ -238,8 +242,12 @@ static hdrt__nvrtc_result compile_once(nvrtc_job *job, const hdrt__cc_arguments 
     const hdrt__nvrtc_table *table = &job->state->table;
     hdrt__cc_files_end(&job->files);
     hdrt__cc_files_begin(&job->files, job->request);
-    hdrt__nvrtc_result result = table->nvrtcCreateProgram(&job->program, job->request->source, job->request->name, 0,
-                                                          NULL, NULL);
+    const hdrt__cc_request *request = job->request;
+    hdrt__nvrtc_result result =
+        table->nvrtcCreateProgram(&job->program, request->source, request->name, (int)request->header_names.count,
+                                  request->header_texts.items, request->header_names.items);
+    for (size_t i = 0; i < request->expressions.count && result == HDRT__NVRTC_SUCCESS; i++)
+        result = table->nvrtcAddNameExpression(job->program, request->expressions.items[i]);
     if (result != HDRT__NVRTC_SUCCESS)
         return result;
     hdrt__cc_watch_begin(&job->files);
@@ -358,16 +366,38 @@ static void forget_pseudo_files(nvrtc_job *job)
         hdrt__cc_files_forget_unopened(&job->files, names[i]);
 }
 
+static bool take_lowered_names(nvrtc_job *job)
+{
+    for (size_t i = 0; i < job->request->expressions.count; i++) {
+        const char *expression = job->request->expressions.items[i], *name = NULL;
+        hdrt__nvrtc_result result = job->state->table.nvrtcGetLoweredName(job->program, expression, &name);
+        if (result != HDRT__NVRTC_SUCCESS || name == NULL || *name == '\0') {
+            hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_COMPILE, "'%s' gave no name for the expression '%s': %s",
+                                job->state->path, expression, job->state->table.nvrtcGetErrorString(result));
+            return false;
+        }
+        hdrt__cc_reply_lowered(job->reply, expression, name, strlen(name));
+    }
+    return true;
+}
+
 static void finish(nvrtc_job *job)
 {
     const hdrt__nvrtc_table *table = &job->state->table;
-    bool ptx = take_code(job, HDRT_CC_CODE_PTX, table->nvrtcGetPTXSize, table->nvrtcGetPTX);
+    if (job->lto && !take_code(job, HDRT_CC_CODE_LTO_IR, table->nvrtcGetLTOIRSize, table->nvrtcGetLTOIR)) {
+        hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_UNSUPPORTED, "'%s' gave no LTO-IR: that takes NVRTC 12 or newer",
+                            job->state->path);
+        return;
+    }
+    bool ptx = !job->lto && take_code(job, HDRT_CC_CODE_PTX, table->nvrtcGetPTXSize, table->nvrtcGetPTX);
     bool cubin = job->cubin && take_code(job, HDRT_CC_CODE_CUBIN, table->nvrtcGetCUBINSize, table->nvrtcGetCUBIN);
-    if (job->cubin ? !cubin : !ptx) {
+    if (!job->lto && (job->cubin ? !cubin : !ptx)) {
         hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_UNSUPPORTED, "'%s' gave no %s for %s", job->state->path,
                             job->cubin ? "cubin" : "PTX", job->arch);
         return;
     }
+    if (!take_lowered_names(job))
+        return;
     hdrt__cc_reply_text(job->reply, HDRT_CC_ARCH_USED, "%s", job->arch);
     if (strcmp(job->arch, job->request->arch) != 0)
         hdrt__cc_reply_text(job->reply, HDRT_CC_NOTE, "NVRTC %d.%d does not know %s; compiled for %s%s",
@@ -430,6 +460,18 @@ void hdrt__cc_compile_nvrtc(hdrt__cc_nvrtc_state **state, int socket, const hdrt
         *state = open_library(request, reply);
     if (*state == NULL)
         return;
+    const hdrt__nvrtc_table *table = &(*state)->table;
+    if (request->kind == HDRT_CC_LTO_IR && (table->nvrtcGetLTOIR == NULL || table->nvrtcGetLTOIRSize == NULL)) {
+        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_UNSUPPORTED, "'%s' is NVRTC %d.%d, which makes no LTO-IR: 12.0 does",
+                            request->compiler_path, (*state)->major, (*state)->minor);
+        return;
+    }
+    if (request->expressions.count > 0 &&
+        (table->nvrtcAddNameExpression == NULL || table->nvrtcGetLoweredName == NULL)) {
+        hdrt__cc_reply_fail(reply, HDRT_CC_STATUS_UNSUPPORTED, "'%s' takes no name expressions",
+                            request->compiler_path);
+        return;
+    }
     nvrtc_job job = {.state = *state, .request = request, .reply = reply};
     hdrt__cc_files_begin(&job.files, request);
     if (choose_target(&job))

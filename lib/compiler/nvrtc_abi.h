@@ -37,7 +37,12 @@ typedef int hdrt__nvrtc_result;
     X(nvrtcGetNumSupportedArchs, hdrt__nvrtc_result, (int *count)) /* 11.2 */ \
     X(nvrtcGetSupportedArchs, hdrt__nvrtc_result, (int *numbers)) /* 11.2 */ \
     X(nvrtcGetCUBINSize, hdrt__nvrtc_result, (hdrt__nvrtc_program program, size_t *size)) /* 11.1 */ \
-    X(nvrtcGetCUBIN, hdrt__nvrtc_result, (hdrt__nvrtc_program program, char *bytes)) /* 11.1 */
+    X(nvrtcGetCUBIN, hdrt__nvrtc_result, (hdrt__nvrtc_program program, char *bytes)) /* 11.1 */ \
+    X(nvrtcGetLTOIRSize, hdrt__nvrtc_result, (hdrt__nvrtc_program program, size_t *size)) /* 12.0 */ \
+    X(nvrtcGetLTOIR, hdrt__nvrtc_result, (hdrt__nvrtc_program program, char *bytes)) /* 12.0 */ \
+    X(nvrtcAddNameExpression, hdrt__nvrtc_result, (hdrt__nvrtc_program program, const char *expression)) /* 8.0 */ \
+    X(nvrtcGetLoweredName, hdrt__nvrtc_result, \
+      (hdrt__nvrtc_program program, const char *expression, const char **name)) /* 8.0 */
 
 #define HDRT__NVRTC_TYPE(name, result, parameters) typedef result hdrt__##name parameters;
 HDRT__NVRTC_REQUIRED(HDRT__NVRTC_TYPE)

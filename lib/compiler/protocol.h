@@ -22,7 +22,7 @@
 #define HDRT_COMPILER_PROTOCOL_H
 
 #define HDRT_CC_MAGIC 0x43434448u /* "HDCC" */
-#define HDRT_CC_VERSION 1u
+#define HDRT_CC_VERSION 2u
 #define HDRT_CC_MESSAGE_LIMIT (1ull << 30)
 /* Header: magic u32, version u32, type u32, zero u32, length u64 = 24 bytes. */
 #define HDRT_CC_HEADER_SIZE 24u
@@ -54,10 +54,14 @@ enum hdrt_cc_request_tag {
     HDRT_CC_RANDOM_SEED = 15,   /* text: -frandom-seed for NVRTC, hex */
     HDRT_CC_LIBDEVICE = 16,     /* text: absolute path of libdevice.10.bc for clang to link; absent: calls to __nv_*
                                    stay in the PTX and come back as HDRT_CC_UNRESOLVED */
+    HDRT_CC_HEADER_NAME = 17,   /* text, repeated: an in-memory header's name as an include gives it: relative, without
+                                   "." and ".."; the field behind it is its text */
+    HDRT_CC_HEADER_TEXT = 18,   /* text: of the header named last */
+    HDRT_CC_EXPRESSION = 19,    /* text, repeated: a name expression, to come back as HDRT_CC_LOWERED_NAME */
 };
 
 enum hdrt_cc_back_end { HDRT_CC_NVRTC = 1, HDRT_CC_CLANG = 2 };
-enum hdrt_cc_kind { HDRT_CC_PTX = 1, HDRT_CC_CUBIN = 2 };
+enum hdrt_cc_kind { HDRT_CC_PTX = 1, HDRT_CC_CUBIN = 2, HDRT_CC_LTO_IR = 3 /* NVRTC only */ };
 
 /* Fields of a compile reply. */
 enum hdrt_cc_reply_tag {
@@ -79,6 +83,8 @@ enum hdrt_cc_reply_tag {
     HDRT_CC_NOTE = 12,          /* text, repeated: the target was lowered, say */
     HDRT_CC_UNRESOLVED = 13,    /* text, repeated: functions that the PTX calls and nobody defines (__nv_*);
                                    not those of the driver (vprintf, __assertfail, malloc, free). clang only */
+    HDRT_CC_CODE_LTO_IR = 14,   /* bytes, with neither PTX nor cubin */
+    HDRT_CC_LOWERED_NAME = 15,  /* repeated: length u32 of the expression, expression, name in the code to the end */
 };
 
 enum hdrt_cc_status {

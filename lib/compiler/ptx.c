@@ -22,6 +22,11 @@ static bool is_name(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
+static bool is_entry(const char *at, const char *end)
+{
+    return begins(at, end, ".visible .entry") || begins(at, end, ".weak .entry") || begins(at, end, ".entry");
+}
+
 static const char *skip_space(const char *at, const char *end)
 {
     while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
@@ -71,7 +76,7 @@ void hdrt__cc_ptx_limit_registers(const char *ptx, size_t size, uint32_t count, 
     for (const char *at = ptx, *next; at < end; at = next) {
         const char *feed = line_end(at, end);
         next = feed < end ? feed + 1 : end;
-        if (begins(at, feed, ".visible .entry") || begins(at, feed, ".weak .entry") || begins(at, feed, ".entry")) {
+        if (is_entry(at, feed)) {
             in_head = true;
             limited = false;
         } else if (in_head && begins(at, feed, ".maxnreg")) {
@@ -102,5 +107,49 @@ void hdrt__cc_ptx_mend_debug_names(const char *ptx, size_t size, hdrt__cc_buffer
         for (at = name; at < feed && (is_name(*at) || *at == '.'); at++)
             hdrt__cc_buffer_append(out, *at == '.' ? "_$_" : at, *at == '.' ? 3 : 1);
         hdrt__cc_buffer_append(out, at, (size_t)(next - at));
+    }
+}
+
+/* ".visible .const .align 8 .u64 __hdrt_name_3 = generic(_ZN2ns3varE);" or, for a function, "= _Z1kPi;" */
+static bool take_name(const char *at, const char *feed,
+                      void (*sink)(size_t number, const char *name, size_t length, void *context), void *context)
+{
+    const char *prefix = *at == '.' ? memmem(at, (size_t)(feed - at), " " HDRT__CC_NAME_PREFIX,
+                                             strlen(" " HDRT__CC_NAME_PREFIX)) : NULL;
+    if (prefix == NULL)
+        return false;
+    size_t number = 0;
+    const char *name = prefix + strlen(" " HDRT__CC_NAME_PREFIX);
+    for (; name < feed && *name >= '0' && *name <= '9'; name++)
+        number = number * 10 + (size_t)(*name - '0');
+    if (!begins(name, feed, " = "))
+        return false;
+    name += strlen(" = ");
+    if (begins(name, feed, "generic("))
+        name += strlen("generic(");
+    const char *stop = name;
+    while (stop < feed && is_name(*stop))
+        stop++;
+    if (stop > name)
+        sink(number, name, (size_t)(stop - name), context);
+    return true;
+}
+
+void hdrt__cc_ptx_take_names(const char *ptx, size_t size,
+                             void (*sink)(size_t number, const char *name, size_t length, void *context),
+                             void *context, hdrt__cc_buffer *out)
+{
+    const char *end = ptx + size;
+    bool in_declaration = false;
+    for (const char *at = ptx, *next; at < end; at = next) {
+        const char *feed = line_end(at, end);
+        next = feed < end ? feed + 1 : end;
+        /* A definition has its parenthesis on the line of its name, a declaration on the next. */
+        if (is_entry(at, feed) && memchr(at, '(', (size_t)(feed - at)) == NULL)
+            in_declaration = true;
+        if (!in_declaration && !take_name(at, feed, sink, context))
+            hdrt__cc_buffer_append(out, at, (size_t)(next - at));
+        if (in_declaration && begins(at, feed, ";"))
+            in_declaration = false;
     }
 }

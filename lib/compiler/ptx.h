@@ -19,4 +19,14 @@ void hdrt__cc_ptx_limit_registers(const char *ptx, size_t size, uint32_t count, 
  */
 void hdrt__cc_ptx_mend_debug_names(const char *ptx, size_t size, hdrt__cc_buffer *out);
 
+/*
+ * Variables by which name expressions were instantiated: prefix, number, and the address of what is named as initial
+ * value. `sink` is told the number and the name; `out` gets the PTX without them, and without the declarations of
+ * kernels ahead of their definitions that they gave rise to.
+ */
+#define HDRT__CC_NAME_PREFIX "__hdrt_name_"
+void hdrt__cc_ptx_take_names(const char *ptx, size_t size,
+                             void (*sink)(size_t number, const char *name, size_t length, void *context),
+                             void *context, hdrt__cc_buffer *out);
+
 #endif

@@ -48,5 +48,7 @@ void hdrt__cc_record(const hdrt__cc_record_head *head, const char *path);
 #define HDRT__CC_ENV_RECORD_FD "HDRT_RECORD_FD"
 #define HDRT__CC_ENV_RECORD_SOURCE "HDRT_RECORD_SOURCE"
 #define HDRT__CC_ENV_RECORD_MACROS "HDRT_RECORD_MACROS"
+/* There are in-memory headers: descriptors from this number on are theirs, and no files. */
+#define HDRT__CC_ENV_RECORD_MEMORY "HDRT_RECORD_MEMORY"
 
 #endif

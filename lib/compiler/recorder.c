@@ -16,6 +16,7 @@
 /* Set once, before main, and only read then; `started` when the source is opened. */
 static int record_fd = -1;
 static const char *source_path, *macros_path;
+static int memory_first = -1; /* -1: no in-memory headers */
 static atomic_bool started;
 
 __attribute__((constructor)) static void recorder_begin(void)
@@ -26,8 +27,18 @@ __attribute__((constructor)) static void recorder_begin(void)
     if (number == NULL || source_path == NULL || macros_path == NULL)
         return;
     record_fd = atoi(number);
+    const char *memory = getenv(HDRT__CC_ENV_RECORD_MEMORY);
+    if (memory != NULL)
+        memory_first = atoi(memory);
     hdrt__cc_record_head hello = {.kind = HDRT__CC_RECORD_HELLO};
     hdrt__cc_record(&hello, "");
+}
+
+/* Whether what follows the folder of descriptors is the number of an in-memory header's. */
+static bool is_in_memory(const char *name)
+{
+    return memory_first >= 0 && *name != '\0' && strspn(name, "0123456789") == strlen(name) &&
+           atoi(name) >= memory_first;
 }
 
 /*
@@ -45,7 +56,9 @@ enum hdrt__cc_watch hdrt__cc_watch(const char *path, bool opening)
     }
     if (!atomic_load(&started))
         return HDRT__CC_PASS;
-    return strncmp(path, "/proc/self/fd/", 14) == 0 ? HDRT__CC_DENY : HDRT__CC_WATCH;
+    if (strncmp(path, "/proc/self/fd/", 14) != 0)
+        return HDRT__CC_WATCH;
+    return is_in_memory(path + 14) ? HDRT__CC_PASS : HDRT__CC_DENY;
 }
 
 /* One write for one record, so that records of two threads do not mix. A longer path cannot name a file. */

@@ -372,6 +372,8 @@ bool hdrt_device_supports(const hdrt_device *device, hdrt_feature feature)
         return device->info.cooperative_launch && device->driver->cuLaunchCooperativeKernel;
     case HDRT_FEATURE_PARAMETER_INFO:
         return device->limits.parameter_info;
+    case HDRT_FEATURE_ASYNC_COMPILE:
+        return true;
     case HDRT_FEATURE_SOFTWARE:
         return device->runtime->kind == HDRT_DRIVER_SOFT;
     default:

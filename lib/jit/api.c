@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The public functions of images, of compiling, and of what a runtime has for it. */
-#include "jit/jit.h"
+/* The public functions of compiling, of loading, and of what a runtime has for it. */
+#include "jit/image_api.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +41,12 @@ hdrt__jit *hdrt__runtime_jit(hdrt_runtime *runtime)
     return hdrt__attachment_get(&runtime->jit, &runtime->lock, create_jit, runtime, destroy_jit);
 }
 
+void hdrt__runtime_target(const hdrt_runtime *runtime, hdrt__target *out)
+{
+    /* Code for a file may be for any driver: NVRTC is allowed, libdevice linked unless the soft driver is meant. */
+    *out = (hdrt__target){.nvidia = runtime->kind != HDRT_DRIVER_SOFT};
+}
+
 void hdrt__device_target(const hdrt_device *device, char arch[16], hdrt__target *out)
 {
     uint32_t capability = device->info.compute_capability;
@@ -48,32 +54,23 @@ void hdrt__device_target(const hdrt_device *device, char arch[16], hdrt__target 
     out->soft = device->runtime->kind == HDRT_DRIVER_SOFT;
     out->nvidia = !out->soft;
     out->arch = capability ? arch : NULL;
-}
-
-static const char *source_name(const hdrt_source *source)
-{
-    return source->name ? source->name : source->path ? source->path : "source.cu";
+    out->driver_version = out->soft ? 0 : (uint32_t)device->runtime->driver->version;
 }
 
 static hdrt_status compile_image(hdrt_runtime *runtime, const hdrt_source *source, const hdrt_compile_options *options,
                                  const hdrt__target *target, hdrt_image **out_image)
 {
-    hdrt_image *image = calloc(1, sizeof(*image));
-    if (!image)
-        return hdrt__fail_memory(sizeof(*image), "an image");
+    hdrt__input input;
+    hdrt__result result;
     hdrt__jit *jit = hdrt__runtime_jit(runtime);
-    hdrt_status status = jit ? hdrt__jit_compile(jit, source, options, target, &image->code, &image->from_cache)
-                             : HDRT_ERROR_OUT_OF_MEMORY;
-    if (image->code && !(image->name = strdup(source_name(source)))) {
-        status = hdrt__fail_memory(strlen(source_name(source)) + 1, "an image's name");
-        hdrt__code_drop(image->code);
-        image->code = NULL;
-    }
-    if (!image->code) {
-        free(image);
+    hdrt_status status = jit ? hdrt__input_read(source, options, &input) : HDRT_ERROR_OUT_OF_MEMORY;
+    if (status != HDRT_OK)
         return status;
-    }
-    *out_image = image;
+    status = hdrt__jit_obtain(jit, &input, target, true, NULL, &result);
+    if (result.code)
+        status = hdrt__image_finish(input.name, status, &result, out_image);
+    hdrt__result_free(&result);
+    hdrt__input_free(&input);
     return status;
 }
 
@@ -86,8 +83,8 @@ hdrt_status hdrt_image_compile(hdrt_runtime *runtime, const hdrt_source *source,
     hdrt_status status = hdrt__runtime_begin(runtime, "hdrt_image_compile");
     if (status != HDRT_OK)
         return status;
-    /* Code for a file may be for any driver: NVRTC is allowed, libdevice linked unless the soft driver is meant. */
-    hdrt__target target = {.soft = false, .nvidia = runtime->kind != HDRT_DRIVER_SOFT};
+    hdrt__target target;
+    hdrt__runtime_target(runtime, &target);
     return compile_image(runtime, source, options, &target, out_image);
 }
 
@@ -109,95 +106,41 @@ hdrt_status hdrt_image_compile_for(hdrt_device *device, const hdrt_source *sourc
     return compile_image(device->runtime, source, options, &target, out_image);
 }
 
-void hdrt_image_destroy(hdrt_image *image)
+hdrt_status hdrt__module_from_input(hdrt_device *device, const hdrt__input *input, hdrt__cancel *cancel,
+                                    hdrt_module **out_module)
 {
-    if (!image)
-        return;
-    hdrt__code_drop(image->code);
-    free(image->name);
-    free(image);
-}
-
-hdrt_status hdrt_image_get_info(const hdrt_image *image, hdrt_image_info *out_info)
-{
-    if (!image)
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_image_get_info: the image is NULL");
-    const hdrt__code *code = image->code;
-    hdrt_image_info info = HDRT_IMAGE_INFO_INIT;
-    info.kind = code->kind;
-    info.code = code->kind == HDRT_CODE_CUBIN ? (const void *)code->cubin : code->ptx;
-    info.code_size = code->kind == HDRT_CODE_CUBIN ? code->cubin_size : code->ptx_size;
-    info.ptx = code->kind == HDRT_CODE_CUBIN ? code->ptx : NULL;
-    info.ptx_size = info.ptx ? code->ptx_size : 0;
-    info.arch = code->arch;
-    info.compiler = code->compiler;
-    info.compiler_path = code->compiler_path;
-    info.log = code->log;
-    info.from_cache = image->from_cache;
-    info.note = code->note;
-    return hdrt__info_write("hdrt_image_info", out_info, &info, sizeof(info));
-}
-
-hdrt_status hdrt_image_diagnostic(const hdrt_image *image, uint32_t index, hdrt_diagnostic *out_diagnostic)
-{
-    if (!image || !out_diagnostic)
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_image_diagnostic: %s is NULL",
-                          image ? "out_diagnostic" : "the image");
-    if (index >= image->code->diagnostic_count)
-        return hdrt__fail(HDRT_ERROR_NOT_FOUND, "the image has %u diagnostics: there is none of index %u",
-                          image->code->diagnostic_count, index);
-    *out_diagnostic = image->code->diagnostics[index];
-    return HDRT_OK;
-}
-
-hdrt_status hdrt_module_load_image(hdrt_device *device, const hdrt_image *image, hdrt_module **out_module)
-{
-    if (!image || !out_module)
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_load_image: %s is NULL",
-                          image ? "out_module" : "the image");
-    *out_module = NULL;
-    hdrt_status status = hdrt__device_begin(device, "hdrt_module_load_image");
-    return status == HDRT_OK ? hdrt__module_open(device, image->code, image->name, image->from_cache, true, out_module)
-                             : status;
+    char arch[16];
+    hdrt__target target;
+    hdrt__result result;
+    hdrt__jit *jit = hdrt__runtime_jit(device->runtime);
+    if (!jit)
+        return HDRT_ERROR_OUT_OF_MEMORY;
+    hdrt__device_target(device, arch, &target);
+    hdrt_status status = hdrt__jit_obtain(jit, input, &target, false, cancel, &result);
+    if (status == HDRT_OK) {
+        hdrt__open_options options = {
+            .name = input->name, .from_cache = result.from_cache, .shareable = true, .lazy = input->asked.lazy};
+        status = hdrt__module_open(device, result.code, &options, out_module);
+    }
+    hdrt__result_free(&result);
+    return status;
 }
 
 hdrt_status hdrt_module_compile(hdrt_device *device, const hdrt_source *source, const hdrt_compile_options *options,
                                 hdrt_module **out_module)
 {
-    char arch[16];
-    hdrt__target target;
-    hdrt__code *code = NULL;
-    bool from_cache;
+    hdrt__input input;
     if (!out_module)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_compile: out_module is NULL");
     *out_module = NULL;
     hdrt_status status = hdrt__device_begin(device, "hdrt_module_compile");
+    if (status == HDRT_OK)
+        status = hdrt__input_read(source, options, &input);
     if (status != HDRT_OK)
         return status;
-    hdrt__device_target(device, arch, &target);
-    hdrt__jit *jit = hdrt__runtime_jit(device->runtime);
-    if (!jit)
-        return HDRT_ERROR_OUT_OF_MEMORY;
-    status = hdrt__jit_compile(jit, source, options, &target, &code, &from_cache);
-    if (status == HDRT_OK) {
-        status = hdrt__module_open(device, code, source_name(source), from_cache, true, out_module);
-    }
-    hdrt__code_drop(code);
+    status = hdrt__module_from_input(device, &input, NULL, out_module);
+    hdrt__input_free(&input);
     return status;
-}
-
-hdrt_status hdrt_module_compile_async(hdrt_device *device, const hdrt_source *source,
-                                      const hdrt_compile_options *options, hdrt_module **out_module,
-                                      hdrt_event *out_event)
-{
-    if (out_module)
-        *out_module = NULL;
-    hdrt_status status = hdrt__device_begin(device, "hdrt_module_compile_async");
-    if (status != HDRT_OK)
-        return status;
-    return hdrt__fail(HDRT_ERROR_UNSUPPORTED,
-                      "hdrt_module_compile_async is not in this version: use hdrt_module_compile, "
-                      "on a thread of its own if it must not be waited for");
 }
 
 /* Code given as bytes, as the compile's result would be. */
@@ -252,11 +195,15 @@ hdrt_status hdrt_module_load(hdrt_device *device, const void *code, size_t size,
         return status;
     if (!code || size == 0)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_load: the code is %s", code ? "empty" : "NULL");
+    for (size_t i = 0; i < sizeof(known.reserved_flags); i++)
+        if (known.reserved_flags[i])
+            return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_load_options.reserved_flags is not zero");
     const char *name = known.name ? known.name : "image";
     status = code_from_bytes(code, size, name, &copy);
     if (status != HDRT_OK)
         return status;
-    status = hdrt__module_open(device, copy, name, false, false, out_module);
+    hdrt__open_options open = {.name = name, .lazy = known.lazy};
+    status = hdrt__module_open(device, copy, &open, out_module);
     hdrt__code_drop(copy);
     return status;
 }
@@ -274,6 +221,17 @@ hdrt_status hdrt_runtime_compiler(hdrt_runtime *runtime, hdrt_compiler compiler,
     if (!jit)
         return HDRT_ERROR_OUT_OF_MEMORY;
     status = hdrt__jit_compiler(jit, compiler, &info.path, &info.rule);
+    return status == HDRT_OK ? hdrt__info_write("hdrt_compiler_info", out_info, &info, sizeof(info)) : status;
+}
+
+hdrt_status hdrt_runtime_compiler_at(hdrt_runtime *runtime, hdrt_compiler compiler, uint32_t index,
+                                     hdrt_compiler_info *out_info)
+{
+    hdrt_compiler_info info = HDRT_COMPILER_INFO_INIT;
+    info.size = out_info ? out_info->size : info.size;
+    hdrt_status status = hdrt_runtime_compiler(runtime, compiler, &info);
+    if (status == HDRT_OK && (index > 0 || !info.path))
+        return hdrt__fail(HDRT_ERROR_NOT_FOUND, "there is no compiler of index %u", index);
     return status == HDRT_OK ? hdrt__info_write("hdrt_compiler_info", out_info, &info, sizeof(info)) : status;
 }
 

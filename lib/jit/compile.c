@@ -13,7 +13,6 @@
 #include "driver/fork.h"
 #include "jit/key.h"
 #include "jit/message.h"
-#include "jit/source.h"
 #include "jit/state.h"
 
 #define TIME_LIMIT_MS 60000u
@@ -26,7 +25,9 @@ struct job {
     hdrt__request request;
     hdrt__digest key;
     hdrt__chosen_compiler chosen;
-    bool nvidia;
+    bool nvidia, dependencies;
+    hdrt__cancel *cancel;
+    hdrt__result *result;
     uint64_t began_ns;
 };
 
@@ -38,21 +39,26 @@ static hdrt_status begin_job(struct job *job, const hdrt__input *input, const hd
         return status;
     hdrt_compiler compiler = job->chosen.compiler;
     hdrt_code_kind kind = input->asked.kind;
-    if (compiler == HDRT_COMPILER_CLANG && kind == HDRT_CODE_CUBIN)
-        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "clang makes PTX, no cubin: ask for PTX, or use NVRTC");
+    if (compiler == HDRT_COMPILER_CLANG && (kind == HDRT_CODE_CUBIN || kind == HDRT_CODE_LTO_IR))
+        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "clang makes PTX, no %s: ask for PTX, or use NVRTC",
+                          kind == HDRT_CODE_CUBIN ? "cubin" : "LTO-IR");
     if (kind == HDRT_CODE_AUTO)
         kind = compiler == HDRT_COMPILER_NVRTC ? HDRT_CODE_CUBIN : HDRT_CODE_PTX;
-    const char *arch = input->asked.arch ? input->asked.arch : target->arch ? target->arch : DEFAULT_ARCH;
+    const char *arch = input->arch ? input->arch : target->arch ? target->arch : DEFAULT_ARCH;
     job->request = (hdrt__request){
         .compiler = compiler,
         .kind = kind,
         .arch = arch,
-        .lower_arch = !input->asked.arch || input->asked.lower_arch,
+        .lower_arch = !input->arch || input->asked.lower_arch,
         .source = input->text,
         .source_size = input->size,
         .name = input->name,
         .directory = input->directory,
         .options = &input->options,
+        .headers = input->headers,
+        .header_count = input->header_count,
+        .names = input->names,
+        .name_count = input->name_count,
         .identity = &job->chosen.identity,
         .libdevice = job->chosen.libdevice,
         .time_limit_ms = input->asked.time_limit_ms ? input->asked.time_limit_ms : TIME_LIMIT_MS,
@@ -119,16 +125,39 @@ static void write_manifest(hdrt__jit *jit, const hdrt__manifest *manifest)
     hdrt__buffer_free(&bytes);
 }
 
-/* `memory`, the claimed manifest, may be NULL. */
-static hdrt__code *look_up(hdrt__jit *jit, const hdrt__digest *key, hdrt__manifest *memory)
+/* The files that were read, for who asked. false: out of memory. */
+static bool list_dependencies(struct job *job, const hdrt__record *record)
 {
+    hdrt__result *result = job->result;
+    if (!job->dependencies || record->dependency_count == 0)
+        return true;
+    result->dependencies = calloc(record->dependency_count, sizeof(*result->dependencies));
+    bool good = result->dependencies != NULL;
+    for (uint32_t i = 0; i < record->dependency_count && good; i++) {
+        result->dependencies[i] = strdup(record->dependencies[i].path);
+        good = result->dependencies[i] != NULL;
+        result->dependency_count += good;
+    }
+    return good;
+}
+
+/* `memory`, the claimed manifest, may be NULL. NULL: not there, or (*no_memory) the files cannot be listed. */
+static hdrt__code *look_up(struct job *job, hdrt__manifest *memory, bool *no_memory)
+{
+    hdrt__jit *jit = job->jit;
     bool refreshed;
     uint32_t index;
     hdrt__code *code = memory ? match(jit, memory, &refreshed, &index) : NULL;
     hdrt__manifest disk;
-    if (code || !read_manifest(jit, key, &disk))
+    if (code) {
+        *no_memory = !list_dependencies(job, &memory->records[index]);
         return code;
+    }
+    if (!read_manifest(jit, &job->key, &disk))
+        return NULL;
     code = match(jit, &disk, &refreshed, &index);
+    if (code)
+        *no_memory = !list_dependencies(job, &disk.records[index]);
     hdrt__record record;
     if (code && memory && hdrt__record_copy(&disk.records[index], &record)) {
         hdrt__manifest_add(memory, &record);
@@ -163,7 +192,8 @@ static hdrt_status ask_worker(struct job *job, const char *libdevice, hdrt__repl
         status = hdrt__fail_memory(job->request.source_size, "a compile request");
     uint64_t began = hdrt__now_ns();
     if (status == HDRT_OK)
-        status = hdrt__worker_exchange(pool, request.bytes, request.size, job->request.time_limit_ms, &reply, &size);
+        status = hdrt__worker_exchange(pool, request.bytes, request.size, job->request.time_limit_ms, job->cancel,
+                                       &reply, &size);
     if (status == HDRT_OK)
         status = hdrt__message_reply(reply, size, out_reply);
     if (status == HDRT_OK)
@@ -213,7 +243,7 @@ static hdrt_status judge(const hdrt__reply *reply)
         {HDRT_CC_STATUS_UNSUPPORTED, HDRT_ERROR_UNSUPPORTED},  {HDRT_CC_STATUS_PROTOCOL, HDRT_ERROR_COMPANION},
         {HDRT_CC_STATUS_MEMORY, HDRT_ERROR_OUT_OF_MEMORY},     {HDRT_CC_STATUS_IO, HDRT_ERROR_IO},
     };
-    if (reply->status == HDRT_CC_STATUS_OK && (reply->code->ptx || reply->code->cubin))
+    if (reply->status == HDRT_CC_STATUS_OK && (reply->code->ptx || reply->code->cubin || reply->code->lto_ir))
         return HDRT_OK;
     if (reply->status == HDRT_CC_STATUS_COMPILE)
         return compile_error(reply->code, reply->message);
@@ -241,7 +271,7 @@ static hdrt_status complete(struct job *job, hdrt__reply *reply)
 {
     hdrt__code *code = reply->code;
     code->compiler = job->request.compiler;
-    code->kind = code->cubin ? HDRT_CODE_CUBIN : HDRT_CODE_PTX;
+    code->kind = code->lto_ir ? HDRT_CODE_LTO_IR : code->cubin ? HDRT_CODE_CUBIN : HDRT_CODE_PTX;
     char *path = strdup(job->chosen.found.path);
     if (path) {
         free(code->compiler_path);
@@ -249,7 +279,7 @@ static hdrt_status complete(struct job *job, hdrt__reply *reply)
     }
     hdrt_status status = hdrt__code_read_table(code);
     bool noted = path != NULL;
-    if (status == HDRT_OK && code->table.kernel_count == 0)
+    if (status == HDRT_OK && code->table.kernel_count == 0 && !code->lto_ir)
         noted = noted && add_note(code, job->request.source_size ? "the source has no __global__ function: there is no "
                                                                    "kernel in the code" : "the source is empty");
     if (status == HDRT_OK && code->unresolved && job->nvidia)
@@ -268,10 +298,13 @@ static const char *unfit_to_store(struct job *job, hdrt__reply *reply, hdrt__buf
         return reply->no_store;
     if (hdrt__has_time_macro(request->source, request->source_size))
         return "the source asks for the date or time";
+    for (uint32_t i = 0; i < request->header_count; i++)
+        if (hdrt__has_time_macro(request->headers[i].text, strlen(request->headers[i].text)))
+            return "an in-memory header asks for the date or time";
     for (uint32_t i = 0; i < request->options->count; i++)
         if (hdrt__has_time_macro(request->options->items[i], strlen(request->options->items[i])))
             return "an option asks for the date or time";
-    if (reply->record.dependency_count == 0 && reply->record.absent_count == 0 &&
+    if (reply->record.dependency_count == 0 && reply->record.absent_count == 0 && request->header_count == 0 &&
         (request->options->includes || memmem(request->source, request->source_size, "include", 7)))
         return "the source includes files, but none was seen to be read";
     if (!hdrt__jit_still(job->jit, &job->chosen))
@@ -327,27 +360,69 @@ static hdrt_status compile(struct job *job, hdrt__reply *reply)
 }
 
 /* Cache or compiler, with the key claimed. */
-static hdrt_status obtain(struct job *job, bool use_cache, hdrt__code **out_code, bool *out_from_cache)
+static hdrt_status obtain(struct job *job, bool use_cache)
 {
     hdrt__jit *jit = job->jit;
+    hdrt__result *result = job->result;
     hdrt__manifest *memory = use_cache ? hdrt__memory_claim(jit->memory, &job->key) : NULL;
     hdrt_status status = HDRT_OK;
-    *out_code = use_cache ? look_up(jit, &job->key, memory) : NULL;
-    *out_from_cache = *out_code != NULL;
+    bool no_memory = false;
+    result->code = use_cache ? look_up(job, memory, &no_memory) : NULL;
+    result->from_cache = result->code != NULL;
     hdrt__log(HDRT_LOG_DEBUG, "'%s': %s", job->request.name,
-              *out_from_cache ? "found in the cache" : use_cache ? "not in the cache" : "the cache is not asked");
-    if (!*out_code) {
+              result->from_cache ? "found in the cache" : use_cache ? "not in the cache" : "the cache is not asked");
+    if (!result->code && hdrt__cancel_asked(job->cancel)) {
+        status = hdrt__cancelled();
+    } else if (!result->code) {
         hdrt__reply reply = {0};
         status = compile(job, &reply);
+        if (status == HDRT_OK)
+            no_memory = !list_dependencies(job, &reply.record);
         if (status == HDRT_OK && use_cache)
             store_code(job, &reply, memory);
         if (status == HDRT_OK || status == HDRT_ERROR_COMPILE) {
-            *out_code = reply.code;
+            result->code = reply.code;
             reply.code = NULL;
         }
         hdrt__reply_free(&reply);
     }
     hdrt__memory_release(jit->memory, memory);
+    return no_memory ? hdrt__fail_memory(0, "the list of files that a compile read") : status;
+}
+
+void hdrt__result_free(hdrt__result *result)
+{
+    hdrt__code_drop(result->code);
+    for (uint32_t i = 0; i < result->dependency_count; i++)
+        free(result->dependencies[i]);
+    free(result->dependencies);
+    *result = (hdrt__result){0};
+}
+
+static hdrt_status check_forked(const hdrt__jit *jit)
+{
+    if (hdrt__forked(jit->fork_generation))
+        return hdrt__fail(HDRT_ERROR_FORKED, "the runtime was made before this process was forked: make a new one");
+    return HDRT_OK;
+}
+
+hdrt_status hdrt__jit_obtain(hdrt__jit *jit, const hdrt__input *input, const hdrt__target *target, bool dependencies,
+                             hdrt__cancel *cancel, hdrt__result *out_result)
+{
+    struct job job = {.jit = jit, .dependencies = dependencies, .cancel = cancel, .result = out_result};
+    int cancel_state;
+    *out_result = (hdrt__result){0};
+    hdrt_status status = check_forked(jit);
+    if (status != HDRT_OK)
+        return status;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* locks and memory are held over system calls */
+    status = begin_job(&job, input, target);
+    if (status == HDRT_OK)
+        status = obtain(&job, !input->asked.no_cache);
+    hdrt__chosen_free(&job.chosen);
+    pthread_setcancelstate(cancel_state, NULL);
+    if (status != HDRT_OK && status != HDRT_ERROR_COMPILE)
+        hdrt__result_free(out_result);
     return status;
 }
 
@@ -355,19 +430,19 @@ hdrt_status hdrt__jit_compile(hdrt__jit *jit, const hdrt_source *source, const h
                               const hdrt__target *target, hdrt__code **out_code, bool *out_from_cache)
 {
     hdrt__input input;
-    struct job job = {.jit = jit};
+    hdrt__result result = {0};
     int cancel_state;
     *out_code = NULL;
     *out_from_cache = false;
-    if (hdrt__forked(jit->fork_generation))
-        return hdrt__fail(HDRT_ERROR_FORKED, "the runtime was made before this process was forked: make a new one");
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* locks and memory are held over system calls */
-    hdrt_status status = hdrt__input_read(source, options, &input);
+    hdrt_status status = check_forked(jit);
+    if (status != HDRT_OK)
+        return status;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    status = hdrt__input_read(source, options, &input);
     if (status == HDRT_OK) {
-        status = begin_job(&job, &input, target);
-        if (status == HDRT_OK)
-            status = obtain(&job, !input.asked.no_cache, out_code, out_from_cache);
-        hdrt__chosen_free(&job.chosen);
+        status = hdrt__jit_obtain(jit, &input, target, false, NULL, &result);
+        *out_code = result.code;
+        *out_from_cache = result.from_cache;
         hdrt__input_free(&input);
     }
     pthread_setcancelstate(cancel_state, NULL);

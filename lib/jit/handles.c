@@ -5,7 +5,8 @@
 
 struct CUmod_st *hdrt_module_handle(const hdrt_module *module)
 {
-    return module ? module->loaded->handle : NULL;
+    hdrt_module *loaded;
+    return module && hdrt__module_loaded(module, &loaded) == HDRT_OK ? loaded->handle : NULL;
 }
 
 struct CUfunc_st *hdrt_kernel_function(const hdrt_kernel *kernel)

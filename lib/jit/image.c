@@ -23,6 +23,8 @@ enum image_section {
     IMAGE_UNRESOLVED = 10,
     IMAGE_DIAGNOSTIC = 11, /* u32 severity, line, column, length of file; file; text */
     IMAGE_TABLE = 12,
+    IMAGE_LOWERED = 13, /* u32 length of expression; expression; name */
+    IMAGE_LTO_IR = 14,
 };
 
 hdrt__code *hdrt__code_create(void)
@@ -57,6 +59,12 @@ void hdrt__code_drop(hdrt__code *code)
         free((char *)code->diagnostics[i].text);
     }
     free(code->diagnostics);
+    for (uint32_t i = 0; i < code->lowered_count; i++) {
+        free(code->lowered[i].expression);
+        free(code->lowered[i].name);
+    }
+    free(code->lowered);
+    free(code->lto_ir);
     hdrt__kernel_table_free(&code->table);
     free(code->cubin);
     free(code->ptx);
@@ -90,8 +98,37 @@ bool hdrt__code_add_diagnostic(hdrt__code *code, hdrt_severity severity, uint32_
     return true;
 }
 
+bool hdrt__code_add_lowered(hdrt__code *code, const char *expression, size_t expression_size, const char *name,
+                            size_t name_size)
+{
+    hdrt__lowered_name *bigger = reallocarray(code->lowered, code->lowered_count + 1u, sizeof(*bigger));
+    if (!bigger)
+        return false;
+    code->lowered = bigger;
+    hdrt__lowered_name made = {strndup(expression, expression_size), strndup(name, name_size)};
+    if (!made.expression || !made.name) {
+        free(made.expression);
+        free(made.name);
+        return false;
+    }
+    bigger[code->lowered_count++] = made;
+    return true;
+}
+
+const char *hdrt__code_lowered(const hdrt__code *code, const char *expression)
+{
+    for (uint32_t i = 0; i < code->lowered_count; i++) {
+        const char *known = code->lowered[i].expression;
+        if (strcmp(known + (*known == '&'), expression + (*expression == '&')) == 0)
+            return code->lowered[i].name;
+    }
+    return NULL;
+}
+
 hdrt_status hdrt__code_read_table(hdrt__code *code)
 {
+    if (code->lto_ir)
+        return HDRT_OK;
     if (code->ptx)
         return hdrt__kernel_table_from_ptx(code->ptx, code->ptx_size, &code->table);
     return hdrt__kernel_table_from_cubin(code->cubin, code->cubin_size, &code->table);
@@ -99,7 +136,7 @@ hdrt_status hdrt__code_read_table(hdrt__code *code)
 
 size_t hdrt__code_bytes(const hdrt__code *code)
 {
-    return sizeof(*code) + code->cubin_size + code->ptx_size + strlen(code->log) + code->table.kernel_count * 128u;
+    return sizeof(*code) + code->cubin_size + code->ptx_size + code->lto_ir_size + strlen(code->log) + code->table.kernel_count * 128u;
 }
 
 static void write_diagnostic(const hdrt_diagnostic *diagnostic, hdrt__buffer *bytes)
@@ -114,6 +151,17 @@ static void write_diagnostic(const hdrt_diagnostic *diagnostic, hdrt__buffer *by
     hdrt__buffer_text(&payload, diagnostic->text);
     bytes->failed = bytes->failed || payload.failed;
     hdrt__container_section(bytes, IMAGE_DIAGNOSTIC, payload.bytes, payload.size);
+    hdrt__buffer_free(&payload);
+}
+
+static void write_lowered(const hdrt__lowered_name *lowered, hdrt__buffer *bytes)
+{
+    hdrt__buffer payload = HDRT__BUFFER_INIT;
+    hdrt__buffer_u32(&payload, (uint32_t)strlen(lowered->expression));
+    hdrt__buffer_text(&payload, lowered->expression);
+    hdrt__buffer_text(&payload, lowered->name);
+    bytes->failed = bytes->failed || payload.failed;
+    hdrt__container_section(bytes, IMAGE_LOWERED, payload.bytes, payload.size);
     hdrt__buffer_free(&payload);
 }
 
@@ -134,6 +182,8 @@ void hdrt__code_write(const hdrt__code *code, hdrt__buffer *bytes)
         hdrt__container_section(bytes, IMAGE_CUBIN, code->cubin, code->cubin_size);
     if (code->ptx)
         hdrt__container_section(bytes, IMAGE_PTX, code->ptx, code->ptx_size);
+    if (code->lto_ir)
+        hdrt__container_section(bytes, IMAGE_LTO_IR, code->lto_ir, code->lto_ir_size);
     hdrt__container_text(bytes, IMAGE_ARCH, code->arch);
     hdrt__container_text(bytes, IMAGE_COMPILER_PATH, code->compiler_path);
     hdrt__container_text(bytes, IMAGE_COMPILER_VERSION, code->compiler_version);
@@ -142,6 +192,8 @@ void hdrt__code_write(const hdrt__code *code, hdrt__buffer *bytes)
     hdrt__container_text(bytes, IMAGE_UNRESOLVED, code->unresolved);
     for (uint32_t i = 0; i < code->diagnostic_count; i++)
         write_diagnostic(&code->diagnostics[i], bytes);
+    for (uint32_t i = 0; i < code->lowered_count; i++)
+        write_lowered(&code->lowered[i], bytes);
     hdrt__container_section(bytes, IMAGE_TABLE, table.bytes, table.size);
     hdrt__container_end(bytes);
 free_parts:
@@ -187,13 +239,22 @@ static bool take_diagnostic(hdrt__code *code, const hdrt__section *section)
                                      (const char *)cursor.bytes, cursor.left);
 }
 
+static bool take_lowered(hdrt__code *code, const hdrt__section *section)
+{
+    hdrt__cursor cursor = {section->bytes, section->size, false};
+    size_t size;
+    const unsigned char *expression = hdrt__cursor_bytes(&cursor, hdrt__cursor_u32(&cursor), &size);
+    return !cursor.failed && size && cursor.left && !memchr(section->bytes + 4, 0, section->size - 4) &&
+           hdrt__code_add_lowered(code, (const char *)expression, size, (const char *)cursor.bytes, cursor.left);
+}
+
 static bool take_kind(hdrt__code *code, const hdrt__section *section)
 {
     hdrt__cursor cursor = {section->bytes, section->size, false};
     uint32_t kind = hdrt__cursor_u32(&cursor), compiler = hdrt__cursor_u32(&cursor);
     code->kind = (hdrt_code_kind)kind;
     code->compiler = (hdrt_compiler)compiler;
-    return !cursor.failed && (kind == HDRT_CODE_PTX || kind == HDRT_CODE_CUBIN) &&
+    return !cursor.failed && kind >= HDRT_CODE_PTX && kind <= HDRT_CODE_LTO_IR &&
            (compiler == HDRT_COMPILER_NVRTC || compiler == HDRT_COMPILER_CLANG);
 }
 
@@ -225,6 +286,10 @@ static bool take_section(hdrt__code *code, const hdrt__section *section)
         return take_text(&code->unresolved, section);
     case IMAGE_DIAGNOSTIC:
         return take_diagnostic(code, section);
+    case IMAGE_LOWERED:
+        return take_lowered(code, section);
+    case IMAGE_LTO_IR:
+        return take_bytes((char **)&code->lto_ir, &code->lto_ir_size, section);
     case IMAGE_TABLE:
         hdrt__kernel_table_free(&code->table);
         return hdrt__kernel_table_read(section->bytes, section->size, &code->table);
@@ -245,7 +310,8 @@ hdrt__code *hdrt__code_read(const unsigned char *bytes, size_t size, const hdrt_
         table = table || section.tag == IMAGE_TABLE;
     }
     good = good && table && !sections.failed && hdrt__digest_equal(&code->name, name) &&
-           (code->kind == HDRT_CODE_PTX ? code->ptx != NULL : code->kind == HDRT_CODE_CUBIN && code->cubin != NULL);
+           (code->kind == HDRT_CODE_PTX ? code->ptx != NULL
+            : code->kind == HDRT_CODE_CUBIN ? code->cubin != NULL : code->lto_ir != NULL);
     if (good)
         return code;
     hdrt__code_drop(code);

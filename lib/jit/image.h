@@ -14,29 +14,30 @@
 #include "base/digest.h"
 #include "jit/kernel_table.h"
 
+typedef struct hdrt__lowered_name {
+    char *expression, *name;
+} hdrt__lowered_name;
+
 typedef struct hdrt__code {
     atomic_uint references;
     hdrt__digest name; /* of the image in the cache; zero if it must not be stored */
     hdrt_compiler compiler;
-    hdrt_code_kind kind; /* PTX or CUBIN: what to load; 0 in one that only carries diagnostics */
+    hdrt_code_kind kind; /* PTX, CUBIN or LTO_IR: what there is; 0 in one that only carries diagnostics */
     unsigned char *cubin;
     size_t cubin_size;
     char *ptx; /* NUL-terminated */
     size_t ptx_size;
     char *arch, *compiler_path, *compiler_version; /* "" if not known */
     char *log, *note;                              /* log "" and note NULL if there is none */
+    unsigned char *lto_ir; /* alone in its code; kind LTO_IR */
+    size_t lto_ir_size;
+    struct hdrt__lowered_name *lowered; /* what name expressions became, in their order */
+    uint32_t lowered_count;
     char *unresolved; /* functions that the PTX calls and nobody defines, separated by ", "; NULL: none */
     hdrt_diagnostic *diagnostics;
     uint32_t diagnostic_count;
     hdrt__kernel_table table;
 } hdrt__code;
-
-/* What the public handle points to: the code, and how this caller came by it. */
-struct hdrt_image {
-    hdrt__code *code; /* held */
-    char *name;       /* the source's, for messages */
-    bool from_cache;
-};
 
 /* An empty one with one reference; NULL if out of memory. Members are malloc'ed and belong to it. */
 hdrt__code *hdrt__code_create(void);
@@ -47,7 +48,13 @@ void hdrt__code_drop(hdrt__code *code);
 bool hdrt__code_add_diagnostic(hdrt__code *code, hdrt_severity severity, uint32_t line, uint32_t column,
                                const char *file, size_t file_size, const char *text, size_t text_size);
 
-/* Fills the kernel table from the PTX, or from the cubin where there is none. */
+/* Append what an expression became (copied, not NUL-terminated). false: out of memory. */
+bool hdrt__code_add_lowered(hdrt__code *code, const char *expression, size_t expression_size, const char *name,
+                            size_t name_size);
+/* The name in the code of an expression, given with or without its "&"; NULL if there is none. */
+const char *hdrt__code_lowered(const hdrt__code *code, const char *expression);
+
+/* Fills the kernel table from the PTX, or from the cubin where there is none; LTO-IR has none. */
 hdrt_status hdrt__code_read_table(hdrt__code *code);
 
 /* The code as an image file, and back: NULL unless it is an undamaged image of that name. */

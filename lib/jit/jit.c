@@ -8,6 +8,9 @@
 #include "base/status.h"
 #include "driver/fork.h"
 
+/* Threads beyond two for each worker: they wait for other compiles of their key. */
+#define SPARE_THREADS 4u
+
 static bool copy(char **member, const char *text)
 {
     return !text || (*member = strdup(text)) != NULL;
@@ -43,6 +46,7 @@ void hdrt__jit_destroy(hdrt__jit *jit)
 {
     if (!jit)
         return;
+    hdrt__service_destroy(jit->service, hdrt__forked(jit->fork_generation));
     hdrt__worker_pool_destroy(jit->pool);
     for (size_t i = 0; i < sizeof(jit->compilers) / sizeof(jit->compilers[0]); i++) {
         hdrt__found_free(&jit->compilers[i].found);
@@ -197,6 +201,17 @@ hdrt_status hdrt__jit_missing_companion(const hdrt__jit *jit, const char *what)
                       "%s is missing, without which nothing can be compiled%s%s: reinstall libhdrt, "
                       "or set HDRT_LIBEXEC to its folder",
                       what, jit->searched ? "; looked into " : "", jit->searched ? jit->searched : "");
+}
+
+hdrt_status hdrt__jit_service(hdrt__jit *jit, hdrt__service **out_service)
+{
+    hdrt_status status = HDRT_OK;
+    pthread_mutex_lock(&jit->lock);
+    if (!jit->service)
+        status = hdrt__service_create(2 * hdrt__worker_limit(jit->compile_workers) + SPARE_THREADS, &jit->service);
+    *out_service = jit->service;
+    pthread_mutex_unlock(&jit->lock);
+    return status;
 }
 
 hdrt_status hdrt__jit_pool(hdrt__jit *jit, hdrt__worker_pool **out_pool)

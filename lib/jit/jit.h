@@ -11,7 +11,10 @@
 
 #include <hdrt.h>
 
+#include "jit/cancel.h"
 #include "jit/image.h"
+#include "jit/service.h"
+#include "jit/source.h"
 #include "jit/store.h"
 
 typedef struct hdrt__jit hdrt__jit;
@@ -32,7 +35,18 @@ typedef struct hdrt__target {
     bool soft;        /* the soft driver: clang only */
     bool nvidia;      /* NVIDIA's driver will load it: libdevice is linked where needed */
     const char *arch; /* what the device is, where options do not say; lowered to what the compiler knows */
+    uint32_t driver_version; /* CUDA's: 1000 * major + 10 * minor; 0: any driver may get the code */
 } hdrt__target;
+
+/* What came of a compile. */
+typedef struct hdrt__result {
+    hdrt__code *code; /* held; NULL on most failures */
+    bool from_cache;
+    char **dependencies; /* files that were read, where asked for */
+    uint32_t dependency_count;
+} hdrt__result;
+
+void hdrt__result_free(hdrt__result *result);
 
 /*
  * Code for a source: from the caches, or compiled. Statuses as hdrt_image_compile. On HDRT_ERROR_COMPILE *out_code has
@@ -40,6 +54,16 @@ typedef struct hdrt__target {
  */
 hdrt_status hdrt__jit_compile(hdrt__jit *jit, const hdrt_source *source, const hdrt_compile_options *options,
                               const hdrt__target *target, hdrt__code **out_code, bool *out_from_cache);
+
+/*
+ * The same for an input that was read before, with all that is known of the result; `dependencies`: those too. `cancel`
+ * may be NULL; HDRT_ERROR_CANCELLED once it is asked for.
+ */
+hdrt_status hdrt__jit_obtain(hdrt__jit *jit, const hdrt__input *input, const hdrt__target *target, bool dependencies,
+                             hdrt__cancel *cancel, hdrt__result *out_result);
+
+/* The threads for asynchronous compiles; HDRT_ERROR_OUT_OF_MEMORY. */
+hdrt_status hdrt__jit_service(hdrt__jit *jit, hdrt__service **out_service);
 
 /* Where a compiler is, or what was tried; strings live as long as the jit. */
 hdrt_status hdrt__jit_compiler(hdrt__jit *jit, hdrt_compiler compiler, const char **out_path, const char **out_rule);
@@ -53,6 +77,8 @@ uint64_t hdrt__jit_workers_started(hdrt__jit *jit);
 
 /* The runtime's, made on first use; NULL with a message if that fails. */
 hdrt__jit *hdrt__runtime_jit(hdrt_runtime *runtime);
+/* What a compile without a device is for. */
+void hdrt__runtime_target(const hdrt_runtime *runtime, hdrt__target *out);
 /* What a device is as a target. `arch` must stay as long as the target. */
 void hdrt__device_target(const hdrt_device *device, char arch[16], hdrt__target *out);
 

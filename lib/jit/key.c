@@ -22,6 +22,9 @@ enum {
     TAG_LIBDEVICE,
     TAG_LIBDEVICE_SIZE,
     TAG_LIBDEVICE_TIME,
+    TAG_HEADER_NAME,
+    TAG_HEADER_TEXT,
+    TAG_NAME_EXPRESSION,
 };
 
 static bool contains(const char *text, size_t size, const char *word)
@@ -55,6 +58,12 @@ hdrt__digest hdrt__request_key(const hdrt__request *request)
     hdrt__hasher_number(&hasher, TAG_OPTION_COUNT, request->options->count);
     for (uint32_t i = 0; i < request->options->count; i++)
         hdrt__hasher_text(&hasher, TAG_OPTION, request->options->items[i]);
+    for (uint32_t i = 0; i < request->header_count; i++) {
+        hdrt__hasher_text(&hasher, TAG_HEADER_NAME, request->headers[i].name);
+        hdrt__hasher_text(&hasher, TAG_HEADER_TEXT, request->headers[i].text);
+    }
+    for (uint32_t i = 0; i < request->name_count; i++)
+        hdrt__hasher_text(&hasher, TAG_NAME_EXPRESSION, request->names[i]);
     hdrt__hasher_field(&hasher, TAG_IDENTITY, request->identity->bytes, sizeof(request->identity->bytes));
     hdrt__hasher_text(&hasher, TAG_LIBDEVICE, request->libdevice);
     hdrt__stamp stamp;

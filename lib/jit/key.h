@@ -14,10 +14,14 @@
 /* Raised when the meaning of a field or the worker's own share of a compile changes. */
 #define HDRT__KEY_FORMAT 1u
 
+typedef struct hdrt__text_pair {
+    char *name, *text;
+} hdrt__text_pair;
+
 /* A compile as the cache and the worker see it. Borrowed members, alive as long as the request. */
 typedef struct hdrt__request {
     hdrt_compiler compiler; /* NVRTC or CLANG */
-    hdrt_code_kind kind;    /* PTX or CUBIN */
+    hdrt_code_kind kind;    /* PTX, CUBIN or LTO_IR */
     const char *arch;
     bool lower_arch;
     const char *source; /* without a byte-order mark */
@@ -25,6 +29,10 @@ typedef struct hdrt__request {
     const char *name;      /* what the compiler calls it: absolute path, or a name */
     const char *directory; /* absolute: where quoted includes of a bare name and the compile itself are */
     const hdrt__option_list *options;
+    const hdrt__text_pair *headers; /* in memory: name and text */
+    uint32_t header_count;
+    char *const *names; /* name expressions */
+    uint32_t name_count;
     const hdrt__digest *identity; /* of the compiler */
     const char *libdevice;        /* to be linked if functions are missing; NULL: never */
     uint32_t time_limit_ms;       /* not in the key, as the next */

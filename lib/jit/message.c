@@ -40,7 +40,14 @@ void hdrt__message_request(const hdrt__request *request, const hdrt__compile_set
     put_text(bytes, HDRT_CC_DIRECTORY, request->directory);
     put_text(bytes, HDRT_CC_ARCH, request->arch);
     put_u32(bytes, HDRT_CC_ARCH_LOWER, request->lower_arch);
-    put_u32(bytes, HDRT_CC_KIND, request->kind == HDRT_CODE_CUBIN ? HDRT_CC_CUBIN : HDRT_CC_PTX);
+    put_u32(bytes, HDRT_CC_KIND, request->kind == HDRT_CODE_CUBIN    ? HDRT_CC_CUBIN
+                                 : request->kind == HDRT_CODE_LTO_IR ? HDRT_CC_LTO_IR : HDRT_CC_PTX);
+    for (uint32_t i = 0; i < request->header_count; i++) {
+        put_text(bytes, HDRT_CC_HEADER_NAME, request->headers[i].name);
+        put_text(bytes, HDRT_CC_HEADER_TEXT, request->headers[i].text);
+    }
+    for (uint32_t i = 0; i < request->name_count; i++)
+        put_text(bytes, HDRT_CC_EXPRESSION, request->names[i]);
     for (uint32_t i = 0; i < request->options->count; i++)
         put_text(bytes, HDRT_CC_OPTION, request->options->items[i]);
     if (clang) {
@@ -146,6 +153,20 @@ static bool take_absent(struct reader *reader, const hdrt__section *field)
     return hdrt__record_add_absent(&reader->reply->record, (const char *)field->bytes, field->size);
 }
 
+static bool take_lowered(struct reader *reader, const hdrt__section *field)
+{
+    hdrt__cursor cursor = {field->bytes, field->size, false};
+    size_t size;
+    const unsigned char *expression = hdrt__cursor_bytes(&cursor, hdrt__cursor_u32(&cursor), &size);
+    if (cursor.failed || size == 0 || cursor.left == 0 || memchr(expression, 0, size) ||
+        memchr(cursor.bytes, 0, cursor.left)) {
+        reader->malformed = true;
+        return false;
+    }
+    return hdrt__code_add_lowered(reader->reply->code, (const char *)expression, size, (const char *)cursor.bytes,
+                                  cursor.left);
+}
+
 static bool append_item(hdrt__buffer *list, const char *separator, const hdrt__section *field)
 {
     if (list->size)
@@ -170,6 +191,10 @@ static bool take_field(struct reader *reader, const hdrt__section *field)
         return take_code(reader, &reply->code->ptx, &reply->code->ptx_size, field);
     case HDRT_CC_CODE_CUBIN:
         return take_code(reader, (char **)&reply->code->cubin, &reply->code->cubin_size, field);
+    case HDRT_CC_CODE_LTO_IR:
+        return take_code(reader, (char **)&reply->code->lto_ir, &reply->code->lto_ir_size, field);
+    case HDRT_CC_LOWERED_NAME:
+        return take_lowered(reader, field);
     case HDRT_CC_ARCH_USED:
         return take_text(reader, &reply->code->arch, field);
     case HDRT_CC_DEPENDENCY:

@@ -4,106 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "base/buffer.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "device/device.h"
 #include "driver/error.h"
 #include "jit/jit.h"
+#include "jit/shared.h"
 #include "memory/registry.h"
 
 #define DRIVER_LOG_SIZE 8192u
-
-/* Loaded modules that may be shared, by the name of their code. They are not held here. */
-struct shared_entry {
-    hdrt__digest name;
-    hdrt_module *module;
-    UT_hash_handle hh;
-};
-
-struct shared_table {
-    pthread_mutex_t lock; /* a leaf */
-    struct shared_entry *entries;
-};
-
-static void destroy_table(void *state)
-{
-    struct shared_table *table = state;
-    struct shared_entry *entry, *next;
-    HASH_ITER(hh, table->entries, entry, next)
-    {
-        HASH_DEL(table->entries, entry);
-        free(entry);
-    }
-    pthread_mutex_destroy(&table->lock);
-    free(table);
-}
-
-static void *create_table(void *argument)
-{
-    struct shared_table *table = calloc(1, sizeof(*table));
-    if (table)
-        pthread_mutex_init(&table->lock, NULL);
-    else
-        hdrt__fail_memory(sizeof(*table), "the table of modules");
-    return table;
-}
-
-static struct shared_table *table_of(hdrt_device *device)
-{
-    return hdrt__attachment_get(&device->jit, &device->lock, create_table, NULL, destroy_table);
-}
-
-/* The module that already has this code, held; NULL if there is none. */
-static hdrt_module *find_shared(struct shared_table *table, const hdrt__digest *name)
-{
-    struct shared_entry *entry = NULL;
-    hdrt_module *found = NULL;
-    pthread_mutex_lock(&table->lock);
-    HASH_FIND(hh, table->entries, name, sizeof(*name), entry);
-    if (entry) {
-        /* One whose last reference is gone is being unloaded and waits for this lock to leave the table. */
-        unsigned count = atomic_load(&entry->module->references);
-        while (count != 0 && !atomic_compare_exchange_weak(&entry->module->references, &count, count + 1))
-            continue;
-        found = count != 0 ? entry->module : NULL;
-    }
-    pthread_mutex_unlock(&table->lock);
-    return found;
-}
-
-/* Enter a loaded module, unless another with the same code is there by now. */
-static void enter_table(struct shared_table *table, hdrt_module *module)
-{
-    struct shared_entry *there = NULL, *entry = calloc(1, sizeof(*entry));
-    if (!entry)
-        return;
-    *entry = (struct shared_entry){.name = module->code->name, .module = module};
-    pthread_mutex_lock(&table->lock);
-    HASH_FIND(hh, table->entries, &entry->name, sizeof(entry->name), there);
-    if (!there)
-        HASH_ADD(hh, table->entries, name, sizeof(entry->name), entry);
-    module->shared = !there && entry->hh.tbl;
-    pthread_mutex_unlock(&table->lock);
-    if (!module->shared)
-        free(entry);
-}
-
-static void leave_table(struct shared_table *table, hdrt_module *module)
-{
-    struct shared_entry *entry = NULL;
-    pthread_mutex_lock(&table->lock);
-    HASH_FIND(hh, table->entries, &module->code->name, sizeof(module->code->name), entry);
-    if (entry && entry->module == module)
-        HASH_DEL(table->entries, entry);
-    else
-        entry = NULL;
-    pthread_mutex_unlock(&table->lock);
-    free(entry);
-}
 
 /* ---- loading ---------------------------------------------------------------------------------------------------- */
 
@@ -168,9 +78,9 @@ static void unload(hdrt_module *module)
     }
 }
 
+/* Frees all but the hold of the device. */
 static void free_module(hdrt_module *module)
 {
-    hdrt_device *device = module->device;
     if (module->kernels)
         for (uint32_t i = 0; i < module->code->table.kernel_count; i++)
             hdrt__kernel_free(module->kernels[i]);
@@ -180,7 +90,12 @@ static void free_module(hdrt_module *module)
     hdrt__code_drop(module->code);
     pthread_mutex_destroy(&module->lock);
     free(module);
-    hdrt__device_drop(device);
+}
+
+void hdrt__module_unload(hdrt_module *module)
+{
+    unload(module);
+    free_module(module);
 }
 
 void hdrt__module_hold(hdrt_module *module)
@@ -188,18 +103,32 @@ void hdrt__module_hold(hdrt_module *module)
     atomic_fetch_add_explicit(&module->references, 1, memory_order_relaxed);
 }
 
+/* The last reference to loaded code went. */
+static void release_loaded(hdrt_module *module)
+{
+    hdrt_device *device = module->device;
+    hdrt_module *unwanted = module->shared ? hdrt__shared_keep(module, !hdrt__device_is_lost(device)) : module;
+    if (unwanted)
+        hdrt__module_unload(unwanted);
+    hdrt__device_drop(device);
+}
+
 void hdrt__module_release(hdrt_module *module)
 {
     if (atomic_fetch_sub_explicit(&module->references, 1, memory_order_acq_rel) != 1)
         return;
-    if (module->loaded != module) {
-        hdrt__module_release(module->loaded);
-    } else {
-        if (module->shared)
-            leave_table(table_of(module->device), module);
-        unload(module);
+    hdrt_module *loaded = atomic_load(&module->loaded);
+    if (loaded == module) {
+        release_loaded(module);
+        return;
     }
+    hdrt_device *device = module->device;
+    hdrt__future *future = module->future;
+    if (loaded)
+        hdrt__module_release(loaded);
     free_module(module);
+    hdrt__device_drop(device);
+    hdrt__future_destroy(future);
 }
 
 static hdrt_module *create(hdrt_device *device, const char *name)
@@ -216,9 +145,38 @@ static hdrt_module *create(hdrt_device *device, const char *name)
     pthread_mutex_init(&module->lock, NULL);
     hdrt__device_hold(device);
     module->device = device;
-    module->loaded = module;
+    atomic_init(&module->loaded, module);
     module->name = copy;
     return module;
+}
+
+hdrt_status hdrt__module_create_pending(hdrt_device *device, hdrt_module **out_module)
+{
+    hdrt_module *module = create(device, NULL);
+    if (!module)
+        return HDRT_ERROR_OUT_OF_MEMORY;
+    atomic_store(&module->loaded, NULL);
+    hdrt_status status = hdrt__future_create(device->runtime, &module->future);
+    if (status != HDRT_OK) {
+        hdrt__module_release(module);
+        return status;
+    }
+    *out_module = module;
+    return HDRT_OK;
+}
+
+void hdrt__module_become(hdrt_module *module, hdrt_module *loaded, bool from_cache)
+{
+    module->from_cache = from_cache;
+    atomic_store_explicit(&module->loaded, loaded, memory_order_release);
+}
+
+hdrt_status hdrt__module_loaded(const hdrt_module *module, hdrt_module **out_loaded)
+{
+    hdrt_status status = hdrt__future_status(module->future);
+    if (status == HDRT_OK)
+        *out_loaded = atomic_load_explicit(&module->loaded, memory_order_acquire);
+    return status;
 }
 
 static hdrt_status open_handle(hdrt_module *loaded, bool from_cache, hdrt_module **out_module)
@@ -228,19 +186,42 @@ static hdrt_status open_handle(hdrt_module *loaded, bool from_cache, hdrt_module
         hdrt__module_release(loaded);
         return HDRT_ERROR_OUT_OF_MEMORY;
     }
-    handle->loaded = loaded;
+    atomic_store(&handle->loaded, loaded);
     handle->from_cache = from_cache;
     *out_module = handle;
     return HDRT_OK;
 }
 
-hdrt_status hdrt__module_open(hdrt_device *device, hdrt__code *code, const char *name, bool from_cache, bool shareable,
-                              hdrt_module **out_module)
+/* The kernel at `index`, made unless it is there. */
+static hdrt_status make_kernel(hdrt_module *loaded, uint32_t index, hdrt_kernel **out_kernel)
 {
-    static const hdrt__digest unnamed;
-    struct shared_table *table = NULL;
+    hdrt_kernel *made = NULL;
+    pthread_mutex_lock(&loaded->lock);
+    *out_kernel = loaded->kernels[index];
+    pthread_mutex_unlock(&loaded->lock);
+    if (*out_kernel)
+        return HDRT_OK;
+    hdrt_status status = hdrt__kernel_create(loaded, index, &made);
+    if (status != HDRT_OK)
+        return status;
+    pthread_mutex_lock(&loaded->lock);
+    *out_kernel = loaded->kernels[index]; /* another thread may have been first */
+    if (!*out_kernel) {
+        *out_kernel = loaded->kernels[index] = made;
+        made = NULL;
+    }
+    pthread_mutex_unlock(&loaded->lock);
+    hdrt__kernel_free(made);
+    return HDRT_OK;
+}
+
+/* Whether the device can run code of this kind at all. */
+static hdrt_status check_kind(const hdrt_device *device, const hdrt__code *code, const char *name)
+{
     bool soft = device->runtime->kind == HDRT_DRIVER_SOFT;
-    *out_module = NULL;
+    if (code->kind == HDRT_CODE_LTO_IR)
+        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "'%s' is LTO-IR, which is no code yet: link it first "
+                          "(hdrt_image_link)", name);
     if (!code->ptx && !code->cubin)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the image of '%s' has no code: its compile failed", name);
     if (soft && !code->ptx)
@@ -250,35 +231,73 @@ hdrt_status hdrt__module_open(hdrt_device *device, hdrt__code *code, const char 
                           "'%s' was compiled by NVRTC, whose output is for NVIDIA GPUs only: for "
                           "the soft driver compile it with clang",
                           name);
-    if (!soft && hdrt__jit_unresolved(code) != HDRT_OK)
-        return HDRT_ERROR_UNSUPPORTED;
-    if (shareable && !code->table.writable_variables && !hdrt__digest_equal(&code->name, &unnamed)) {
-        table = table_of(device);
-        if (!table)
-            return HDRT_ERROR_OUT_OF_MEMORY;
-        hdrt_module *loaded = find_shared(table, &code->name);
-        if (loaded)
-            return open_handle(loaded, from_cache, out_module);
+    return soft ? HDRT_OK : hdrt__jit_unresolved(code);
+}
+
+/*
+ * Make all kernels, so that no launch has to load code later. One that cannot be made is left for who asks for it, who
+ * is then told why; but code that the driver finds damaged only now counts as not loadable.
+ */
+static hdrt_status make_kernels(hdrt_module *module)
+{
+    hdrt_kernel *kernel;
+    for (uint32_t i = 0; i < module->code->table.kernel_count; i++) {
+        hdrt_status status = make_kernel(module, i, &kernel);
+        if (status == HDRT_ERROR_DEVICE_LOST || status == HDRT_ERROR_INVALID_IMAGE)
+            return status;
+        if (status != HDRT_OK)
+            hdrt__log(HDRT_LOG_DEBUG, "%s", hdrt_last_error());
     }
-    hdrt_module *module = create(device, name);
+    return HDRT_OK;
+}
+
+/* A module with its code loaded, in no table yet. */
+static hdrt_status open_loaded(hdrt_device *device, hdrt__code *code, const hdrt__open_options *options,
+                               hdrt_module **out_module)
+{
+    hdrt_module *module = create(device, options->name);
     if (!module)
         return HDRT_ERROR_OUT_OF_MEMORY;
     module->code = hdrt__code_hold(code);
-    module->from_cache = from_cache;
+    module->from_cache = options->from_cache;
     hdrt_status status = HDRT_OK;
     module->kernels = calloc(code->table.kernel_count + 1u, sizeof(*module->kernels));
     if (!module->kernels)
         status = hdrt__fail_memory(code->table.kernel_count * sizeof(*module->kernels), "a module's kernels");
     if (status == HDRT_OK)
         status = load_code(module);
+    if (status == HDRT_OK && !options->lazy)
+        status = make_kernels(module);
     if (status != HDRT_OK) {
         hdrt__module_release(module);
         return status;
     }
-    if (table)
-        enter_table(table, module);
     *out_module = module;
     return HDRT_OK;
+}
+
+hdrt_status hdrt__module_open(hdrt_device *device, hdrt__code *code, const hdrt__open_options *options,
+                              hdrt_module **out_module)
+{
+    static const hdrt__digest unnamed;
+    *out_module = NULL;
+    hdrt_status status = check_kind(device, code, options->name);
+    if (status != HDRT_OK)
+        return status;
+    bool share = options->shareable && !code->table.writable_variables && !hdrt__digest_equal(&code->name, &unnamed);
+    hdrt_module *loaded = share ? hdrt__shared_find(device, &code->name) : NULL;
+    if (loaded) {
+        if (!options->lazy)
+            status = make_kernels(loaded); /* it may have been opened lazily before */
+        if (status == HDRT_OK)
+            return open_handle(loaded, options->from_cache, out_module);
+        hdrt__module_release(loaded);
+        return status;
+    }
+    status = open_loaded(device, code, options, out_module);
+    if (status == HDRT_OK && share)
+        hdrt__shared_enter(device, *out_module);
+    return status;
 }
 
 /* ---- the public functions --------------------------------------------------------------------------------------- */
@@ -286,24 +305,45 @@ hdrt_status hdrt__module_open(hdrt_device *device, hdrt__code *code, const char 
 void hdrt_module_destroy(hdrt_module *module)
 {
     /* In a forked child other threads' locks may be held for ever, and the driver is not to be called. */
-    if (module && !hdrt__runtime_forked(module->device->runtime))
-        hdrt__module_release(module);
+    if (!module || hdrt__runtime_forked(module->device->runtime))
+        return;
+    if (module->future)
+        hdrt__future_cancel(module->future);
+    hdrt__module_release(module);
+}
+
+hdrt_status hdrt_module_status(const hdrt_module *module)
+{
+    if (!module)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_status: the module is NULL");
+    return hdrt__future_status(module->future);
+}
+
+void hdrt_module_cancel(hdrt_module *module)
+{
+    if (module && module->future && !hdrt__runtime_forked(module->device->runtime))
+        hdrt__future_cancel(module->future);
 }
 
 bool hdrt_module_from_cache(const hdrt_module *module)
 {
-    return module && module->from_cache;
+    hdrt_module *loaded;
+    return module && hdrt__module_loaded(module, &loaded) == HDRT_OK && module->from_cache;
 }
 
 const char *hdrt_module_log(const hdrt_module *module)
 {
-    return module ? module->loaded->code->log : "";
+    hdrt_module *loaded;
+    return module && hdrt__module_loaded(module, &loaded) == HDRT_OK ? loaded->code->log : "";
 }
 
 const char *hdrt_module_kernel_name(const hdrt_module *module, uint32_t index)
 {
-    const hdrt__kernel_table *table = module ? &module->loaded->code->table : NULL;
-    return table && index < table->kernel_count ? table->kernels[index].name : NULL;
+    hdrt_module *loaded;
+    if (!module || hdrt__module_loaded(module, &loaded) != HDRT_OK)
+        return NULL;
+    const hdrt__kernel_table *table = &loaded->code->table;
+    return index < table->kernel_count ? table->kernels[index].name : NULL;
 }
 
 static hdrt_status no_such_kernel(const hdrt_module *loaded, const char *name)
@@ -324,34 +364,37 @@ static hdrt_status no_such_kernel(const hdrt_module *loaded, const char *name)
 hdrt_status hdrt_module_kernel(hdrt_module *module, const char *name, hdrt_kernel **out_kernel)
 {
     uint32_t index;
+    hdrt_module *loaded;
     if (!module || !name || !out_kernel)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_kernel: %s is NULL",
                           !module ? "the module" : !name ? "the name" : "out_kernel");
     *out_kernel = NULL;
-    hdrt_module *loaded = module->loaded;
-    hdrt_status status = hdrt__device_begin(loaded->device, "hdrt_module_kernel");
+    hdrt_status status = hdrt__device_begin(module->device, "hdrt_module_kernel");
+    if (status == HDRT_OK)
+        status = hdrt__module_loaded(module, &loaded);
     if (status != HDRT_OK)
         return status;
-    if (!hdrt__kernel_table_find(&loaded->code->table, name, &index))
-        return no_such_kernel(loaded, name);
-    pthread_mutex_lock(&loaded->lock);
-    hdrt_kernel *kernel = loaded->kernels[index], *made = NULL;
-    pthread_mutex_unlock(&loaded->lock);
-    if (!kernel) {
-        status = hdrt__kernel_create(loaded, index, &made);
-        if (status != HDRT_OK)
-            return status;
-        pthread_mutex_lock(&loaded->lock);
-        kernel = loaded->kernels[index]; /* another thread may have been first */
-        if (!kernel) {
-            kernel = loaded->kernels[index] = made;
-            made = NULL;
-        }
-        pthread_mutex_unlock(&loaded->lock);
-        hdrt__kernel_free(made);
+    const hdrt__kernel_table *table = &loaded->code->table;
+    if (!hdrt__kernel_table_find(table, name, &index)) {
+        const char *lowered = hdrt__code_lowered(loaded->code, name);
+        if (!lowered || !hdrt__kernel_table_find(table, lowered, &index))
+            return no_such_kernel(loaded, name);
     }
-    *out_kernel = kernel;
-    return HDRT_OK;
+    return make_kernel(loaded, index, out_kernel);
+}
+
+hdrt_status hdrt_module_preload(hdrt_module *module)
+{
+    hdrt_module *loaded;
+    hdrt_kernel *kernel;
+    if (!module)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_preload: the module is NULL");
+    hdrt_status status = hdrt__device_begin(module->device, "hdrt_module_preload");
+    if (status == HDRT_OK)
+        status = hdrt__module_loaded(module, &loaded);
+    for (uint32_t i = 0; status == HDRT_OK && i < loaded->code->table.kernel_count; i++)
+        status = make_kernel(loaded, i, &kernel);
+    return status;
 }
 
 /* Lets range checks know the variable; one that cannot be entered is only not known to them. */
@@ -394,19 +437,23 @@ hdrt_status hdrt_module_global(hdrt_module *module, const char *name, hdrt_ptr *
     if (!module || !name)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_module_global: the %s is NULL",
                           module ? "name" : "module");
-    hdrt_module *loaded = module->loaded;
-    hdrt_status status = hdrt__device_begin(loaded->device, "hdrt_module_global");
+    hdrt_module *loaded;
+    hdrt_status status = hdrt__device_begin(module->device, "hdrt_module_global");
+    if (status == HDRT_OK)
+        status = hdrt__module_loaded(module, &loaded);
     if (status == HDRT_OK)
         status = hdrt__device_enter(loaded->device, &scope);
     if (status != HDRT_OK)
         return status;
+    const char *lowered = hdrt__code_lowered(loaded->code, name), *asked = name;
+    name = lowered ? lowered : name;
     hdcu_pointer address = 0;
     size_t bytes = 0;
     hdrt__call call = HDRT__CALL(loaded->device->driver, cuModuleGetGlobal, &address, &bytes, loaded->handle, name);
     hdrt__device_leave(loaded->device, &scope);
     if (call.result == HDCU_ERROR_NOT_FOUND)
-        return no_such_variable(loaded, name);
-    status = hdrt__device_check(loaded->device, call, "variable '%s' of '%s'", name, loaded->name);
+        return no_such_variable(loaded, asked);
+    status = hdrt__device_check(loaded->device, call, "variable '%s' of '%s'", asked, loaded->name);
     if (status != HDRT_OK)
         return status;
     enter_symbol(loaded, address, bytes);

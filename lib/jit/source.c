@@ -12,6 +12,7 @@
 
 #define SOURCE_LIMIT ((size_t)256 << 20)
 #define DEFAULT_NAME "source.cu"
+#define HEADER_NAME_LIMIT 1024u
 
 static const char *words_for(int error)
 {
@@ -103,19 +104,119 @@ static hdrt_status check_structs(const hdrt_source *source, const hdrt_compile_o
         return status;
     if (known->reserved != 0)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_source.reserved is not zero");
-    if (known->header_count || known->header_names || known->header_texts)
-        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "headers in memory are not supported in this version: hdrt_source's "
-                                                  "header members must be NULL and 0");
-    if (asked->name_count || asked->names)
-        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "name expressions are not supported in this version: declare kernels "
-                                                  "extern \"C\"");
+    if (asked->reserved_flag)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_compile_options.reserved_flag is not false");
+    if (known->header_count && (!known->header_names || !known->header_texts))
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_source.%s is NULL, header_count is %u",
+                          known->header_names ? "header_texts" : "header_names", known->header_count);
+    if (asked->name_count && !asked->names)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_compile_options.names is NULL, name_count is %u",
+                          asked->name_count);
     if (!known->path && !known->text)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_source has neither a path nor a text");
-    if ((unsigned)asked->compiler > HDRT_COMPILER_CLANG || (unsigned)asked->kind > HDRT_CODE_CUBIN)
+    if ((unsigned)asked->compiler > HDRT_COMPILER_CLANG || (unsigned)asked->kind > HDRT_CODE_LTO_IR)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_compile_options: there is no %s of number %d",
                           (unsigned)asked->compiler > HDRT_COMPILER_CLANG ? "compiler" : "kind of code",
                           (unsigned)asked->compiler > HDRT_COMPILER_CLANG ? (int)asked->compiler : (int)asked->kind);
     return asked->arch ? hdrt__arch_check(asked->arch) : HDRT_OK;
+}
+
+/* What an in-memory header's name must look like, for a message; NULL if this one does. */
+static const char *header_name_wrong(const char *name)
+{
+    if (!*name || strlen(name) > HEADER_NAME_LIMIT)
+        return "it is empty or longer than 1,024 bytes";
+    if (*name == '/')
+        return "it is an absolute path";
+    if (strpbrk(name, "\"\\<>\n\r"))
+        return "it has a quote, a backslash, an angle bracket or a line break in it";
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        size_t size = strcspn(part, "/");
+        if (size == 0 || (size == 1 && *part == '.') || (size == 2 && part[0] == '.' && part[1] == '.'))
+            return "it has an empty part, \".\" or \"..\" in it";
+    }
+    return NULL;
+}
+
+static hdrt_status copy_headers(const hdrt_source *source, hdrt__input *out)
+{
+    if (source->header_count == 0)
+        return HDRT_OK;
+    out->headers = calloc(source->header_count, sizeof(*out->headers));
+    if (!out->headers)
+        return hdrt__fail_memory(source->header_count * sizeof(*out->headers), "in-memory headers");
+    for (uint32_t i = 0; i < source->header_count; i++) {
+        const char *name = source->header_names[i], *text = source->header_texts[i];
+        if (!name || !text)
+            return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_source.%s[%u] is NULL",
+                              name ? "header_texts" : "header_names", i);
+        const char *wrong = header_name_wrong(name);
+        if (wrong)
+            return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the in-memory header '%s' cannot have this name: %s", name,
+                              wrong);
+        for (uint32_t j = 0; j < i; j++)
+            if (strcmp(out->headers[j].name, name) == 0)
+                return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the in-memory header '%s' is there twice", name);
+        if (strncmp(text, "\xef\xbb\xbf", 3) == 0)
+            text += 3; /* NVRTC does not take a byte-order mark */
+        out->header_count = i + 1;
+        out->headers[i] = (hdrt__text_pair){strdup(name), strdup(text)};
+        if (!out->headers[i].name || !out->headers[i].text)
+            return hdrt__fail_memory(strlen(text), "in-memory headers");
+    }
+    return HDRT_OK;
+}
+
+/*
+ * It is put between parentheses into a declaration (clang), so it must not be more than an expression. Braces are those
+ * of a lambda.
+ */
+static const char *expression_wrong(const char *text)
+{
+    int depth = 0, braces = 0;
+    if (!text[strspn(text, " \t")])
+        return "it is empty";
+    if (strpbrk(text, "#\n\r\\\""))
+        return "it has one of # \\ \", or a line break, in it";
+    if (strstr(text, "//") || strstr(text, "/*"))
+        return "it has a comment in it";
+    for (const char *at = text; *at; at++) {
+        depth += *at == '(' || *at == '[' ? 1 : *at == ')' || *at == ']' ? -1 : 0;
+        braces += *at == '{' ? 1 : *at == '}' ? -1 : 0;
+        if (*at == ';' && braces == 0)
+            return "it has a semicolon in it";
+        if (depth < 0 || braces < 0)
+            break;
+    }
+    return depth || braces ? "its parentheses do not match" : NULL;
+}
+
+static hdrt_status copy_names(const hdrt_compile_options *asked, hdrt__input *out)
+{
+    if (asked->name_count == 0)
+        return HDRT_OK;
+    out->names = calloc(asked->name_count, sizeof(*out->names));
+    if (!out->names)
+        return hdrt__fail_memory(asked->name_count * sizeof(*out->names), "name expressions");
+    for (uint32_t i = 0; i < asked->name_count; i++) {
+        const char *name = asked->names[i];
+        const char *wrong = name ? expression_wrong(name) : "it is NULL";
+        if (wrong)
+            return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the name expression '%s' cannot be one: %s",
+                              name ? name : "", wrong);
+        out->names[i] = strdup(name);
+        out->name_count = i + 1;
+        if (!out->names[i])
+            return hdrt__fail_memory(strlen(name), "name expressions");
+    }
+    return HDRT_OK;
+}
+
+static hdrt_status copy_arch(hdrt__input *out)
+{
+    out->arch = out->asked.arch ? strdup(out->asked.arch) : NULL;
+    return out->asked.arch && !out->arch ? hdrt__fail_memory(strlen(out->asked.arch), "the target's name") : HDRT_OK;
 }
 
 hdrt_status hdrt__input_read(const hdrt_source *source, const hdrt_compile_options *options, hdrt__input *out)
@@ -137,6 +238,15 @@ hdrt_status hdrt__input_read(const hdrt_source *source, const hdrt_compile_optio
         status = check_bytes(out);
     if (status == HDRT_OK)
         status = hdrt__options_parse(out->asked.options, out->asked.option_count, here, &out->options);
+    if (status == HDRT_OK)
+        status = copy_headers(&known, out);
+    if (status == HDRT_OK)
+        status = copy_names(&out->asked, out);
+    if (status == HDRT_OK)
+        status = copy_arch(out);
+    out->asked.options = NULL;
+    out->asked.names = NULL;
+    out->asked.arch = NULL;
     free(here);
     if (status != HDRT_OK)
         hdrt__input_free(out);
@@ -149,5 +259,14 @@ void hdrt__input_free(hdrt__input *input)
     free(input->name);
     free(input->directory);
     hdrt__option_list_free(&input->options);
+    for (uint32_t i = 0; i < input->header_count; i++) {
+        free(input->headers[i].name);
+        free(input->headers[i].text);
+    }
+    free(input->headers);
+    for (uint32_t i = 0; i < input->name_count; i++)
+        free(input->names[i]);
+    free(input->names);
+    free(input->arch);
     *input = (hdrt__input){0};
 }

@@ -8,6 +8,7 @@
 
 #include <hdrt.h>
 
+#include "jit/key.h"
 #include "jit/options.h"
 
 typedef struct hdrt__input {
@@ -17,12 +18,17 @@ typedef struct hdrt__input {
     char *name;        /* what the compiler calls it */
     char *directory;   /* absolute */
     hdrt__option_list options;
-    hdrt_compile_options asked; /* known members of the caller's; its pointers are not to be used later */
+    hdrt__text_pair *headers; /* in memory */
+    uint32_t header_count;
+    char **names; /* name expressions */
+    uint32_t name_count;
+    char *arch;   /* as asked for, or NULL */
+    hdrt_compile_options asked; /* known members of the caller's, its pointers NULL */
 } hdrt__input;
 
 /*
  * HDRT_OK; HDRT_ERROR_IO  the file cannot be read; HDRT_ERROR_INVALID_ARGUMENT  bad structs, options, or a NUL in the
- * source; HDRT_ERROR_UNSUPPORTED  in-memory headers, name expressions; HDRT_ERROR_OUT_OF_MEMORY.
+ * source; HDRT_ERROR_OUT_OF_MEMORY.
  */
 hdrt_status hdrt__input_read(const hdrt_source *source, const hdrt_compile_options *options, hdrt__input *out);
 void hdrt__input_free(hdrt__input *input);

@@ -31,6 +31,7 @@ struct hdrt__jit {
     bool libdevice_searched;
     char *libdevice;
     hdrt__worker_pool *pool; /* made by the first compile */
+    hdrt__service *service;  /* made by the first asynchronous one */
 };
 
 /* What a compile needs to know of its compiler, copied under the lock: it may be searched again meanwhile. */

@@ -22,6 +22,7 @@
 
 #define MOST_BY_DEFAULT 8u
 #define RECEIVE_STEP ((size_t)1 << 20)
+#define CANCEL_STEP_NS 20000000 /* between two looks whether a compile that waits for a worker was cancelled */
 
 struct worker {
     struct worker *next;     /* idle ones of a pool */
@@ -120,9 +121,11 @@ static char **make_environment(void)
     return NULL;
 }
 
-static uint32_t default_limit(void)
+uint32_t hdrt__worker_limit(uint32_t limit)
 {
     cpu_set_t set;
+    if (limit)
+        return limit;
     uint32_t processors = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
     return processors < 1 ? 1 : processors > MOST_BY_DEFAULT ? MOST_BY_DEFAULT : processors;
 }
@@ -135,10 +138,14 @@ hdrt_status hdrt__worker_pool_create(const char *program, uint32_t limit, hdrt__
         return hdrt__fail_memory(sizeof(*pool), "the compile workers");
     pthread_once(&listed.once, watch_fork);
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->freed, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&pool->freed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     pool->program = strdup(program);
     pool->environment = make_environment();
-    pool->limit = limit ? limit : default_limit();
+    pool->limit = hdrt__worker_limit(limit);
     hdrt_status status = hdrt__fork_watch(&pool->fork_generation);
     if (status == HDRT_OK && (!pool->program || !pool->environment))
         status = hdrt__fail_memory(sizeof(*pool), "the compile workers");
@@ -234,7 +241,22 @@ static bool still_there(const struct worker *worker)
     return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-static hdrt_status acquire(hdrt__worker_pool *pool, bool fresh, struct worker **out_worker)
+/* Under the lock: wait for a worker to become free; not long where somebody may cancel. */
+static void wait_for_worker(hdrt__worker_pool *pool, const hdrt__cancel *cancel)
+{
+    struct timespec until;
+    if (!cancel) {
+        pthread_cond_wait(&pool->freed, &pool->lock);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += CANCEL_STEP_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&pool->freed, &pool->lock, &until);
+}
+
+static hdrt_status acquire(hdrt__worker_pool *pool, bool fresh, hdrt__cancel *cancel, struct worker **out_worker)
 {
     pthread_mutex_lock(&pool->lock);
     for (;;) {
@@ -251,7 +273,12 @@ static hdrt_status acquire(hdrt__worker_pool *pool, bool fresh, struct worker **
         } else if (pool->count < pool->limit) {
             break;
         } else {
-            pthread_cond_wait(&pool->freed, &pool->lock);
+            wait_for_worker(pool, cancel);
+        }
+        if (hdrt__cancel_asked(cancel)) {
+            pthread_cond_signal(&pool->freed); /* this thread may have taken the signal that was for another */
+            pthread_mutex_unlock(&pool->lock);
+            return hdrt__cancelled();
         }
     }
     pool->count++;
@@ -409,18 +436,28 @@ static hdrt_status explain_transfer(const hdrt__worker_pool *pool, enum transfer
 
 /* One exchange with one worker. *again: it was an old one that had ended before it took the request. */
 static hdrt_status exchange_once(hdrt__worker_pool *pool, bool fresh, const hdrt__buffer *message,
-                                 uint32_t time_limit_ms, unsigned char **out_reply, size_t *out_size, bool *again)
+                                 uint32_t time_limit_ms, hdrt__cancel *cancel, unsigned char **out_reply,
+                                 size_t *out_size, bool *again)
 {
     struct worker *worker = NULL;
-    hdrt_status status = acquire(pool, fresh, &worker);
+    *again = false;
+    hdrt_status status = acquire(pool, fresh, cancel, &worker);
     if (status != HDRT_OK)
         return status;
     bool used = worker->used;
     uint64_t deadline = hdrt__deadline(((uint64_t)time_limit_ms + HDRT_CC_GRACE_MS) * 1000000u);
+    if (!hdrt__cancel_attach(cancel, worker->socket)) {
+        release(pool, worker, true);
+        return hdrt__cancelled();
+    }
     enum transfer result = send_all(worker->socket, message->bytes, message->size, deadline);
     if (result == DONE || result == ANSWERED_EARLY)
         result = receive_reply(worker->socket, deadline, out_reply, out_size, &status);
-    release(pool, worker, result == DONE && status == HDRT_OK);
+    hdrt__cancel_detach(cancel);
+    bool cancelled = hdrt__cancel_asked(cancel); /* its socket may be shut down, whatever the result */
+    release(pool, worker, result == DONE && status == HDRT_OK && !cancelled);
+    if (cancelled)
+        return hdrt__cancelled();
     *again = result == RESET && used;
     if (result != DONE && !*again)
         status = explain_transfer(pool, result, time_limit_ms);
@@ -428,7 +465,7 @@ static hdrt_status exchange_once(hdrt__worker_pool *pool, bool fresh, const hdrt
 }
 
 hdrt_status hdrt__worker_exchange(hdrt__worker_pool *pool, const void *request, size_t size, uint32_t time_limit_ms,
-                                  unsigned char **out_reply, size_t *out_size)
+                                  hdrt__cancel *cancel, unsigned char **out_reply, size_t *out_size)
 {
     hdrt__buffer message = HDRT__BUFFER_INIT;
     int cancel_state;
@@ -449,9 +486,9 @@ hdrt_status hdrt__worker_exchange(hdrt__worker_pool *pool, const void *request, 
     }
     /* A thread that is cancelled in here would take a worker with it. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    hdrt_status status = exchange_once(pool, false, &message, time_limit_ms, out_reply, out_size, &again);
+    hdrt_status status = exchange_once(pool, false, &message, time_limit_ms, cancel, out_reply, out_size, &again);
     if (again)
-        status = exchange_once(pool, true, &message, time_limit_ms, out_reply, out_size, &again);
+        status = exchange_once(pool, true, &message, time_limit_ms, cancel, out_reply, out_size, &again);
     if (again)
         status = explain_transfer(pool, RESET, time_limit_ms);
     pthread_setcancelstate(cancel_state, NULL);

@@ -210,9 +210,9 @@ static const translation translations[] = {
 
 static hdrt__cc_request with_options(const char *const *given)
 {
-    hdrt__cc_request request = {.options = (const char **)given};
-    while (request.option_count < 4 && given[request.option_count] != NULL)
-        request.option_count++;
+    hdrt__cc_request request = {.options.items = (const char **)given};
+    while (request.options.count < 4 && given[request.options.count] != NULL)
+        request.options.count++;
     return request;
 }
 
@@ -512,7 +512,7 @@ START_TEST(sources_that_include)
     }
     static const char *const pre_include[][1] = {{"--pre-include=a.h"}, {"-include"}, {"-pre-include=a"}};
     for (size_t i = 0; i < 3; i++) {
-        hdrt__cc_request request = {.source = "", .options = (const char **)pre_include[i], .option_count = 1};
+        hdrt__cc_request request = {.source = "", .options = {(const char **)pre_include[i], 1, 1}};
         ck_assert(hdrt__cc_includes_anything(&request));
     }
     ck_assert_str_eq(hdrt__cc_time_macro("x __TIME__", 10), "__TIME__");

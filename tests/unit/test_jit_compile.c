@@ -635,16 +635,16 @@ static const struct {
      HDRT_ERROR_COMPANION, "version 7"},
     {"speaks nonsense", TAKE "printf 'HTTP/1.1 400 Bad Request, go away' >&3; sleep 60", HDRT_ERROR_COMPANION,
      "another build"},
-    {"answers with another type", TAKE REPLY("001", "001", "\\000\\000\\000\\000\\000\\000\\000\\000") "sleep 60",
+    {"answers with another type", TAKE REPLY("002", "001", "\\000\\000\\000\\000\\000\\000\\000\\000") "sleep 60",
      HDRT_ERROR_COMPANION, "another build"},
-    {"promises too much", TAKE REPLY("001", "002", "\\377\\377\\377\\377\\377\\000\\000\\000") "sleep 60",
+    {"promises too much", TAKE REPLY("002", "002", "\\377\\377\\377\\377\\377\\000\\000\\000") "sleep 60",
      HDRT_ERROR_COMPANION, "another build"},
-    {"promises much and ends", TAKE REPLY("001", "002", "\\000\\000\\000\\010\\000\\000\\000\\000") "exit 0",
+    {"promises much and ends", TAKE REPLY("002", "002", "\\000\\000\\000\\010\\000\\000\\000\\000") "exit 0",
      HDRT_ERROR_COMPILER_CRASHED, ""},
-    {"answers nothing", TAKE REPLY("001", "002", "\\000\\000\\000\\000\\000\\000\\000\\000") "exit 0",
+    {"answers nothing", TAKE REPLY("002", "002", "\\000\\000\\000\\000\\000\\000\\000\\000") "exit 0",
      HDRT_ERROR_COMPANION, "malformed"},
     {"answers a broken field",
-     TAKE REPLY("001", "002", "\\005\\000\\000\\000\\000\\000\\000\\000") "printf abcde >&3; exit 0",
+     TAKE REPLY("002", "002", "\\005\\000\\000\\000\\000\\000\\000\\000") "printf abcde >&3; exit 0",
      HDRT_ERROR_COMPANION, "malformed"},
     {"ends half-way", TAKE "printf HDCC >&3", HDRT_ERROR_COMPILER_CRASHED, ""},
 };
@@ -661,7 +661,7 @@ START_TEST(worker_misbehaves)
     for (int round = misbehaviours[_i].status == HDRT_ERROR_COMPILE_LIMIT; round < 2; round++) {
         hdrt__reply decoded;
         clock_gettime(CLOCK_MONOTONIC, &begin);
-        hdrt_status status = hdrt__worker_exchange(pool, "request", 7, 50, &reply, &size);
+        hdrt_status status = hdrt__worker_exchange(pool, "request", 7, 50, NULL, &reply, &size);
         clock_gettime(CLOCK_MONOTONIC, &end);
         if (status == HDRT_OK)
             status = hdrt__message_reply(reply, size, &decoded);
@@ -747,7 +747,7 @@ START_TEST(what_a_worker_inherits)
     int leaked = open("/dev/zero", O_RDONLY);
     ck_assert_int_ge(leaked, 0);
     ck_assert_int_eq(hdrt__worker_pool_create(in_root("worker"), 1, &pool), HDRT_OK);
-    ck_assert_int_eq(hdrt__worker_exchange(pool, "request", 7, 5000, &reply, &size), HDRT_ERROR_COMPILER_CRASHED);
+    ck_assert_int_eq(hdrt__worker_exchange(pool, "request", 7, 5000, NULL, &reply, &size), HDRT_ERROR_COMPILER_CRASHED);
     hdrt__worker_pool_destroy(pool);
     FILE *seen = fopen(in_root("seen"), "r");
     ck_assert_ptr_nonnull(seen);

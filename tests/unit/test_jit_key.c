@@ -368,8 +368,10 @@ START_TEST(source_structs)
     ck_assert_int_eq(hdrt__input_read(&source, NULL, &input), HDRT_ERROR_INVALID_ARGUMENT);
     source.text = "";
     source.header_names = &name;
-    ck_assert_int_eq(hdrt__input_read(&source, NULL, &input), HDRT_ERROR_UNSUPPORTED);
+    source.header_count = 1;
+    ck_assert_int_eq(hdrt__input_read(&source, NULL, &input), HDRT_ERROR_INVALID_ARGUMENT);
     source.header_names = NULL;
+    source.header_count = 0;
     source.reserved = 1;
     ck_assert_int_eq(hdrt__input_read(&source, NULL, &input), HDRT_ERROR_INVALID_ARGUMENT);
     source.reserved = 0;
@@ -379,7 +381,7 @@ START_TEST(source_structs)
     ck_assert_int_eq(hdrt__input_read(&source, NULL, &input), HDRT_ERROR_INVALID_ARGUMENT);
     source.name = NULL;
     options.name_count = 1;
-    ck_assert_int_eq(hdrt__input_read(&source, &options, &input), HDRT_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(hdrt__input_read(&source, &options, &input), HDRT_ERROR_INVALID_ARGUMENT);
     options.name_count = 0;
     options.arch = "sm_bad";
     ck_assert_int_eq(hdrt__input_read(&source, &options, &input), HDRT_ERROR_INVALID_ARGUMENT);

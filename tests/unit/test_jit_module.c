@@ -54,6 +54,12 @@ static void tear_down(void)
     ck_assert_int_eq(system(command), 0);
 }
 
+static hdrt_status open_code(hdrt__code *code, const char *name, bool from_cache, bool shareable, hdrt_module **module)
+{
+    hdrt__open_options options = {.name = name, .from_cache = from_cache, .shareable = shareable};
+    return hdrt__module_open(device, code, &options, module);
+}
+
 #define HEADER ".version 8.0\n.target sm_90\n.address_size 64\n"
 static const char two_kernels[] = HEADER
     ".visible .entry first(.param .u64 p, .param .f32 a, .param .align 4 .b8 s[12]) { ret; }\n"
@@ -162,7 +168,7 @@ START_TEST(calls_that_are_refused)
     ck_assert_int_eq(hdrt_module_compile(NULL, &source, NULL, &module), HDRT_ERROR_INVALID_ARGUMENT);
     ck_assert_int_eq(hdrt_module_compile(device, &source, NULL, NULL), HDRT_ERROR_INVALID_ARGUMENT);
     ck_assert_int_eq(hdrt_module_compile(device, NULL, NULL, &module), HDRT_ERROR_INVALID_ARGUMENT);
-    ck_assert_int_eq(hdrt_module_compile_async(device, &source, NULL, &module, &event), HDRT_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(hdrt_module_compile_async(device, NULL, NULL, &module, &event), HDRT_ERROR_INVALID_ARGUMENT);
     ck_assert_int_eq(hdrt_module_load_image(device, NULL, &module), HDRT_ERROR_INVALID_ARGUMENT);
     ck_assert_int_eq(hdrt_image_compile(NULL, &source, NULL, NULL), HDRT_ERROR_INVALID_ARGUMENT);
     hdrt_image *image;
@@ -197,7 +203,7 @@ START_TEST(code_of_nvrtc_is_not_for_the_soft_driver)
     code->kind = HDRT_CODE_PTX;
     code->ptx = strdup(two_kernels);
     code->ptx_size = sizeof two_kernels - 1;
-    ck_assert_int_eq(hdrt__module_open(device, code, "x", false, true, &module), HDRT_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(open_code(code, "x", false, true, &module), HDRT_ERROR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(hdrt_last_error(), "NVIDIA GPUs only"));
     hdrt__code_drop(code);
 }
@@ -246,12 +252,12 @@ START_TEST(modules_of_one_key_are_one)
 {
     hdrt_module *first, *second, *third;
     hdrt__code *code = named_code(two_kernels);
-    CHECK(hdrt__module_open(device, code, "x", false, true, &first));
-    CHECK(hdrt__module_open(device, code, "x", true, true, &second));
+    CHECK(open_code(code, "x", false, true, &first));
+    CHECK(open_code(code, "x", true, true, &second));
     ck_assert(!hdrt_module_from_cache(first)); /* each holder is told its own story */
     ck_assert(hdrt_module_from_cache(second));
     ck_assert_ptr_eq(kernel_of(first, "first"), kernel_of(second, "first"));
-    CHECK(hdrt__module_open(device, code, "x", true, false, &third));
+    CHECK(open_code(code, "x", true, false, &third));
     ck_assert_ptr_ne(kernel_of(first, "first"), kernel_of(third, "first"));
     hdrt_kernel *kernel = kernel_of(second, "first");
     hdrt_module_destroy(first);
@@ -259,7 +265,8 @@ START_TEST(modules_of_one_key_are_one)
     ck_assert_str_eq(hdrt_kernel_name(kernel), "first");
     ck_assert_ptr_eq(kernel_of(second, "first"), kernel);
     hdrt_module_destroy(second);
-    CHECK(hdrt__module_open(device, code, "x", true, true, &first)); /* loaded anew */
+    CHECK(open_code(code, "x", true, true, &first)); /* kept loaded meanwhile */
+    ck_assert_ptr_eq(kernel_of(first, "first"), kernel);
     hdrt_module_destroy(first);
     hdrt__code_drop(code);
 }
@@ -270,8 +277,8 @@ START_TEST(modules_with_variables_are_their_own)
     hdrt_module *first, *second;
     hdrt_ptr a, b;
     hdrt__code *code = named_code(with_variables);
-    CHECK(hdrt__module_open(device, code, "x", false, true, &first));
-    CHECK(hdrt__module_open(device, code, "x", true, true, &second));
+    CHECK(open_code(code, "x", false, true, &first));
+    CHECK(open_code(code, "x", true, true, &second));
     CHECK(hdrt_module_global(first, "counter", &a, NULL));
     CHECK(hdrt_module_global(second, "counter", &b, NULL));
     ck_assert_uint_ne(a, b);
@@ -287,7 +294,7 @@ static void *open_and_close(void *argument)
     for (int i = 0; i < 200; i++) {
         hdrt_module *module;
         hdrt_kernel *kernel;
-        if (hdrt__module_open(device, argument, "x", true, true, &module) != HDRT_OK ||
+        if (open_code(argument, "x", true, true, &module) != HDRT_OK ||
             hdrt_module_kernel(module, i % 2 ? "first" : "_Z6secondi", &kernel) != HDRT_OK)
             return argument;
         hdrt__module_hold(kernel->module);
@@ -468,9 +475,9 @@ static hdrt_status kernel_with(size_t count, size_t second_size, bool known, hdr
         code->table.kernels[0].parameters_known = false;
         code->table.kernels[0].parameter_count = 0;
     }
-    CHECK(hdrt__module_open(device, code, "x", false, false, module));
+    hdrt_status status = open_code(code, "x", false, false, module);
     hdrt__code_drop(code);
-    return hdrt_module_kernel(*module, "k", kernel);
+    return status == HDRT_OK ? hdrt_module_kernel(*module, "k", kernel) : status;
 }
 
 START_TEST(the_driver_is_asked_about_parameters)
@@ -541,17 +548,17 @@ START_TEST(a_refused_cubin_falls_back_to_its_ptx)
     replaced.cuModuleUnload = accept_unload;
     hdrt_driver_kind kind = runtime->kind;
     runtime->kind = HDRT_DRIVER_CUDA; /* as far as the jit sees */
-    CHECK(hdrt__module_open(device, code, "x", false, false, &module));
+    CHECK(open_code(code, "x", false, false, &module));
     ck_assert_uint_eq(loads, 2);
     hdrt_module_destroy(module);
     free(code->ptx);
     code->ptx = NULL;
-    ck_assert_int_eq(hdrt__module_open(device, code, "x", false, false, &module), HDRT_ERROR_INVALID_IMAGE);
+    ck_assert_int_eq(open_code(code, "x", false, false, &module), HDRT_ERROR_INVALID_IMAGE);
     ck_assert_msg(strstr(hdrt_last_error(), "the driver says: no kernel image"), "%s", hdrt_last_error());
     /* Functions that only libdevice has are told before the driver is asked. */
     code->unresolved = strdup("__nv_expf, __nv_sinf");
     loads = 0;
-    ck_assert_int_eq(hdrt__module_open(device, code, "x", false, false, &module), HDRT_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(open_code(code, "x", false, false, &module), HDRT_ERROR_UNSUPPORTED);
     ck_assert_uint_eq(loads, 0);
     ck_assert_ptr_nonnull(strstr(hdrt_last_error(), "__nv_expf, __nv_sinf"));
     hdrt__code_drop(code);
