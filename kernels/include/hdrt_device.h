@@ -783,16 +783,21 @@ __HDRT_FN unsigned int __ballot_sync(unsigned int mask, int predicate)
 
 /*
  * The last operand of shfl says where a segment of WIDTH lanes begins and, except for up, that it ends at lane 31.
- * Eight bytes go as two times four.
+ * Eight bytes go as two times four. Lanes that nobody reads from may give a variable that they never set.
  */
+#if __has_attribute(maybe_undef)
+#define __HDRT_ANY(type) __attribute__((maybe_undef)) type
+#else /* clang before 16: what is only referred to may be undefined */
+#define __HDRT_ANY(type) const type &
+#endif
 #define __HDRT_SHUFFLE4(function, mode, end, type, core, suffix, lane_type)                                            \
-    __HDRT_FN type function(unsigned int mask, type value, lane_type lane, int width = 32)                             \
+    __HDRT_FN type function(unsigned int mask, __HDRT_ANY(type) value, lane_type lane, int width = 32)                 \
     {                                                                                                                  \
         return __builtin_bit_cast(type, __nvvm_shfl_sync_##mode##_##suffix(mask, __builtin_bit_cast(core, value),      \
                                                                            (int)lane, ((32 - width) << 8) | end));     \
     }
 #define __HDRT_SHUFFLE8(function, mode, end, type, lane_type)                                                          \
-    __HDRT_FN type function(unsigned int mask, type value, lane_type lane, int width = 32)                             \
+    __HDRT_FN type function(unsigned int mask, __HDRT_ANY(type) value, lane_type lane, int width = 32)                 \
     {                                                                                                                  \
         unsigned long long bits = __builtin_bit_cast(unsigned long long, value);                                       \
         int bound = ((32 - width) << 8) | end;                                                                         \

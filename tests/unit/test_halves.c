@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* f16 and bf16 in kernels against the CPU. The reference knows the formats' values only: what a result is, it finds by
- * searching the value nearest to an exact number. The kernels are in tests/unit/kernels/halves.cu. */
+/* f16 and bf16 in kernels against the CPU. The kernels are in tests/unit/kernels/halves.cu. */
+#include "half_formats.h"
 #include "kernel_runner.h"
 
 #include <math.h>
@@ -10,7 +10,6 @@
 
 #define COUNT 4096
 #define OPERATIONS 11
-#define NOT_A_NUMBER 0x7fffu
 
 static struct kernel_runner runner;
 
@@ -18,53 +17,6 @@ static void open_halves(void) { kernel_runner_open(&runner, "tests/unit/kernels/
 static void close_runner(void) { kernel_runner_close(&runner); }
 
 static hdrt_grid grid_of(int n) { return hdrt_grid_1d((uint64_t)n, 128); }
-
-/* ---- the formats ------------------------------------------------------------------------------------------------- */
-
-enum format { F16, BF16 };
-
-static uint16_t infinity_of(enum format format) { return format == F16 ? 0x7c00 : 0x7f80; }
-
-static double value_of(enum format format, uint16_t bits)
-{
-    int digits = format == F16 ? 10 : 7, bias = format == F16 ? 15 : 127;
-    int exponent = (bits & 0x7fff) >> digits, fraction = bits & ((1 << digits) - 1);
-    double value = exponent ? ldexp((1 << digits) + fraction, exponent - bias - digits)
-                            : ldexp(fraction, 1 - bias - digits);
-    if ((bits & 0x7fff) >= infinity_of(format))
-        value = (bits & 0x7fff) == infinity_of(format) ? INFINITY : NAN;
-    return bits & 0x8000 ? -value : value;
-}
-
-/* The largest of the format's values that is not above `size`; beyond the largest finite one, that of infinity. */
-static uint16_t below(enum format format, long double size)
-{
-    unsigned low = 0, high = infinity_of(format);
-    while (high - low > 1) {
-        unsigned middle = (low + high) / 2;
-        *(value_of(format, (uint16_t)middle) <= size ? &low : &high) = middle;
-    }
-    return (uint16_t)(isinf((double)size) ? high : low);
-}
-
-/* The numbers are exact in long double; infinity stands where the next value would have been. */
-static uint16_t rounded(enum format format, long double exact, char mode)
-{
-    if (isnan((double)exact))
-        return NOT_A_NUMBER;
-    uint16_t sign = signbit(exact) ? 0x8000 : 0;
-    long double size = fabsl(exact);
-    uint16_t bits = below(format, size);
-    if (bits == infinity_of(format) || (long double)value_of(format, bits) == size)
-        return sign | bits;
-    long double here = value_of(format, bits), next = value_of(format, (uint16_t)(bits + 1));
-    if (isinf((double)next))
-        next = 2 * here - value_of(format, (uint16_t)(bits - 1));
-    bool up = mode == 'u' ? !sign : mode == 'd' ? sign != 0 : size - here > next - size;
-    if (mode == 'n' && size - here == next - size)
-        up = bits & 1;
-    return (uint16_t)(sign | (bits + (mode != 'z' && up)));
-}
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
@@ -89,18 +41,6 @@ static void fill(enum format format, uint16_t *values, uint32_t seed)
     }
 }
 
-static uint16_t better(enum format format, uint16_t a, uint16_t b, bool greatest)
-{
-    double x = value_of(format, a), y = value_of(format, b);
-    if (isnan(x) && isnan(y))
-        return NOT_A_NUMBER;
-    if (isnan(x) || isnan(y))
-        return isnan(x) ? b : a;
-    if (x == y)
-        return greatest ? a & b : a | b;
-    return (x > y) == greatest ? a : b;
-}
-
 static uint16_t expected(enum format format, int operation, uint16_t a, uint16_t b, uint16_t c)
 {
     long double x = value_of(format, a), y = value_of(format, b), z = value_of(format, c);
@@ -119,11 +59,6 @@ static uint16_t expected(enum format format, int operation, uint16_t a, uint16_t
     case 9: return rounded(format, sum > 0 ? (sum < 1 ? sum : 1) : 0, 'n');
     default: return fused == NOT_A_NUMBER ? fused : fused & 0x8000 ? 0 : fused;
     }
-}
-
-static bool same(enum format format, uint16_t a, uint16_t b)
-{
-    return a == b || (isnan(value_of(format, a)) && isnan(value_of(format, b)));
 }
 
 static void check_operations(enum format format, const char *kernel, int width)

@@ -196,7 +196,8 @@ static void fuse_lanes(column_f32 *out, const column_f32 *a, const column_f32 *b
 {
     for (unsigned lane = 0; lane < HDSOFT_LANES; lane += 2)
         *(two_floats *)(out + lane) =
-            __builtin_convertvector(fuse_two(widen_two(a + lane), widen_two(b + lane), widen_two(c + lane)), two_floats);
+            __builtin_convertvector(fuse_two(widen_two(a + lane), widen_two(b + lane), widen_two(c + lane)),
+                                    two_floats);
 }
 
 static void flush_lanes(column_f32 *out, const column_f32 *from)
