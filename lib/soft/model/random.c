@@ -29,16 +29,20 @@ static struct {
     uint64_t called[HDSOFT__DEVICES];          /* when the host function began that is running */
 } fate;
 
-static uint64_t draw(void)
+static uint64_t mix(uint64_t z)
 {
-    if (!fate.seeded) {
-        fate.state = hdsoft__the.options.seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-        fate.seeded = true;
-    }
-    uint64_t z = fate.state += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return z ^ z >> 31;
+}
+
+static uint64_t draw(void)
+{
+    if (!fate.seeded) {
+        fate.state = mix(hdsoft__the.options.seed + 1);
+        fate.seeded = true;
+    }
+    return mix(fate.state += UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /* ---- choosing ---- */

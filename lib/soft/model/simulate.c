@@ -12,6 +12,8 @@
 /* Shares of a multiprocessor: divisible by each number of blocks up to 32, so that no share is rounded. */
 #define MULTIPROCESSOR UINT64_C(144403552893600)
 #define MOST_BLOCKS_EACH 32
+/* So many steps of a kernel come before anything else; most are through then. */
+#define FIRST_STEPS 8
 /* A kernel that is not through after so many steps may be waiting for what comes later. */
 #define SPIN_STEPS 256
 #define HOST_GRACE_NS 100000000u
@@ -300,13 +302,19 @@ static void dispatch_kernels(simulated_device *machine)
     }
 }
 
-/* A kernel was executed: now it is known how long its blocks take. */
-static void executed(hdsoft__work *work)
+/* How long a kernel's blocks take, by what has been executed so far. */
+static uint64_t length_of(const hdsoft__work *work)
 {
     unsigned __int128 picoseconds = (unsigned __int128)work->executed * costs()->instruction;
     unsigned __int128 blocks = (unsigned __int128)work->simulated.blocks * 1000;
+    return costs()->block + (uint64_t)((picoseconds + blocks - 1) / blocks);
+}
+
+/* A kernel was executed: now its length is known. */
+static void executed(hdsoft__work *work)
+{
     uint64_t now = hdsoft__the.clock;
-    work->simulated.length = costs()->block + (uint64_t)((picoseconds + blocks - 1) / blocks);
+    work->simulated.length = length_of(work);
     work->simulated.phase = RUNNING;
     uint64_t end = work->simulated.since + work->simulated.length;
     schedule(work, end > now ? end : now, work->simulated.started);
@@ -470,15 +478,22 @@ static void begin_ready(void)
 
 /* ---- the loop ---- */
 
-static bool any_live(bool *spinning)
+/* Until when nothing depends on how long the kernels take that are being executed: they have that much behind them. Those
+ * that go on for ever do not count. */
+static uint64_t horizon(bool *live)
 {
-    bool any = false;
-    *spinning = true;
+    uint64_t until = UINT64_MAX;
+    *live = false;
     for (unsigned i = 0; i < hdsoft__the.device_count; i++) {
-        any |= world.machines[i].live != NULL;
-        *spinning &= !world.machines[i].live || world.machines[i].spins >= SPIN_STEPS;
+        const simulated_device *machine = &world.machines[i];
+        for (const hdsoft__work *work = machine->live; work; work = work->simulated.next_live) {
+            uint64_t end = machine->spins < FIRST_STEPS ? 0 : work->simulated.since + length_of(work);
+            *live = true;
+            if (end < until && machine->spins < SPIN_STEPS)
+                until = end;
+        }
     }
-    return any;
+    return until;
 }
 
 /* Faulted devices are emptied, what waited for too long is forced. Whether nobody wants anything to happen. */
@@ -524,10 +539,17 @@ static bool dispatch_all(void)
     return order != world.order || called;
 }
 
+static bool step_all_live(void)
+{
+    for (unsigned i = 0; i < hdsoft__the.device_count; i++)
+        step_live(&hdsoft__the.devices[i]);
+    return true;
+}
+
 /* The next step of the simulation at the present time, or to the next one. False: there is none. */
 static bool advance(void)
 {
-    bool spinning;
+    bool live;
     if (world.dirty || world.settled != hdsoft__the.next_sequence)
         begin_ready();
     if (world.count && world.heap[0].time <= hdsoft__the.clock) {
@@ -537,15 +559,13 @@ static bool advance(void)
     }
     if (dispatch_all())
         return true;
-    if (any_live(&spinning)) {
-        for (unsigned i = 0; i < hdsoft__the.device_count; i++)
-            step_live(&hdsoft__the.devices[i]);
-        if (!spinning)
-            return true;
-    }
+    uint64_t known = horizon(&live);
     if (!world.count || (!hdsoft__the.demand && world.heap[0].time > world.limit))
-        return false;
-    hdsoft__the.clock = world.heap[0].time;
+        return live && (hdsoft__the.demand || known < world.limit) ? step_all_live() : false;
+    if (live && (world.heap[0].time > known || known == UINT64_MAX))
+        step_all_live();
+    if (world.heap[0].time <= known)
+        hdsoft__the.clock = world.heap[0].time;
     return true;
 }
 
@@ -565,7 +585,6 @@ void *hdsoft__simulate_main(void *first)
         make_machine(&world.machines[i]);
     for (;;) {
         uint64_t until = UINT64_MAX, grace;
-        bool spinning;
         if (must_rest(&until)) {
             hdsoft__executor_sleep(first, until);
         } else if ((grace = host_grace())) {
@@ -574,7 +593,7 @@ void *hdsoft__simulate_main(void *first)
             pause = HDSOFT__POLL_FIRST_NS;
         } else if (world.asked != world.answered) {
             answer();
-        } else if (!any_live(&spinning)) { /* a stream waits for memory, or a host function takes long */
+        } else { /* a stream waits for memory, or a host function takes long */
             uint64_t next = hdsoft__now() + pause;
             hdsoft__executor_sleep(first, next < until ? next : until);
             pause = pause < HDSOFT__POLL_MOST_NS ? 2 * pause : HDSOFT__POLL_MOST_NS;
