@@ -76,7 +76,7 @@ expect 2 'the source cannot be standard input' "pipe's source is no standard inp
 expect 2 'cannot be a standard stream' "pipe's arguments are no standard streams" "$HDJIT" pipe x.cu k in:-
 
 expect 0 '' "env works" env HDRT_DEVICE=3 "$HDJIT" env
-for variable in HDRT_DRIVER HDRT_DEVICE HDRT_CACHE_DIR HDRT_NVRTC HDRT_CLANG HDRT_LIBEXEC HDRT_LOG; do
+for variable in HDRT_DRIVER HDRT_DEVICE HDRT_CACHE_DIR HDRT_NVRTC HDRT_CLANG HDRT_LIBEXEC HDRT_TEMPLATES HDRT_LOG; do
     grep -q "^$variable" out
     result $? "env shows $variable"
 done

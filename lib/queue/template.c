@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue/template.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/status.h"
+#include "queue/template_choose.h"
+
+static bool has_graphs(const hdrt__driver_table *driver)
+{
+    return driver->cuGraphCreate && driver->cuGraphDestroy && driver->cuGraphAddKernelNode &&
+           driver->cuGraphInstantiateWithFlags && driver->cuGraphExecKernelNodeSetParams && driver->cuGraphLaunch &&
+           driver->cuGraphExecDestroy;
+}
+
+hdrt__templates *hdrt__templates_create(hdrt_device *device, hdrt__template_complete complete, void *context)
+{
+    const char *wish = hdrt__environment(HDRT__ENV_TEMPLATES);
+    hdrt__templates *templates = calloc(1, sizeof *templates);
+    if (!templates) {
+        hdrt__fail_memory(sizeof *templates, "the cache of launch templates");
+        return NULL;
+    }
+    templates->device = device;
+    templates->complete = complete;
+    templates->context = context;
+    templates->enabled = has_graphs(device->driver) && !(wish && strcmp(wish, "off") == 0);
+    pthread_mutex_init(&templates->lock, NULL);
+    hdrt__template_table_init(&templates->table);
+    return templates;
+}
+
+void hdrt__templates_limit(hdrt__templates *templates, uint64_t bytes)
+{
+    templates->table.limit = bytes;
+}
+
+/* ---- what was dropped -------------------------------------------------------------------------------------------- */
+
+static const hdrt__driver_table *driver_of(const hdrt__templates *templates)
+{
+    return hdrt__device_is_lost(templates->device) ? NULL : templates->device->driver;
+}
+
+/* Destroy what was dropped, without the lock; modules are only noted, for the caller may have locks of its own. */
+static void bury(hdrt__templates *templates, hdrt__template_dropped *dropped)
+{
+    const hdrt__driver_table *driver = driver_of(templates);
+    hdrt__template_sequence *last = NULL;
+    while (dropped->instances) {
+        hdrt__template_instance *instance = dropped->instances;
+        dropped->instances = instance->next;
+        hdrt__template_instance_destroy(instance, driver);
+    }
+    for (hdrt__template_sequence *sequence = dropped->sequences; sequence; sequence = sequence->next) {
+        hdrt__template_sequence_end(sequence, driver);
+        last = sequence;
+    }
+    if (last) {
+        pthread_mutex_lock(&templates->lock);
+        last->next = templates->to_release;
+        templates->to_release = dropped->sequences;
+        atomic_store(&templates->released, true);
+        pthread_mutex_unlock(&templates->lock);
+        dropped->sequences = NULL;
+    }
+}
+
+void hdrt__templates_collect(hdrt__templates *templates)
+{
+    if (!atomic_load_explicit(&templates->released, memory_order_relaxed)) {
+        return;
+    }
+    pthread_mutex_lock(&templates->lock);
+    hdrt__template_sequence *sequence = templates->to_release;
+    templates->to_release = NULL;
+    atomic_store(&templates->released, false);
+    pthread_mutex_unlock(&templates->lock);
+    while (sequence) {
+        hdrt__template_sequence *next = sequence->next;
+        hdrt__template_sequence_release(sequence);
+        sequence = next;
+    }
+}
+
+/* Drop the sequences that use the module, NULL: all. \return whether some are left. */
+static bool drop_all(hdrt__templates *templates, const hdrt_module *module)
+{
+    hdrt__template_dropped dropped = {NULL, NULL};
+    bool left = false;
+    pthread_mutex_lock(&templates->lock);
+    for (uint32_t i = 0; i < HDRT__TEMPLATE_BUCKETS; i++) {
+        hdrt__template_sequence *next;
+        for (hdrt__template_sequence *s = templates->table.buckets[i]; s; s = next) {
+            next = s->next;
+            if (!module || hdrt__template_sequence_uses(s, module)) {
+                left = hdrt__template_drop(templates, s, &dropped) || left;
+            }
+        }
+    }
+    pthread_mutex_unlock(&templates->lock);
+    bury(templates, &dropped);
+    hdrt__templates_collect(templates);
+    return left;
+}
+
+bool hdrt__templates_forget(hdrt__templates *templates, const hdrt_module *module)
+{
+    return templates->enabled && drop_all(templates, module);
+}
+
+static bool all_complete(void *context, uint32_t index, uint64_t sequence)
+{
+    (void)context;
+    (void)index;
+    (void)sequence;
+    return true;
+}
+
+void hdrt__templates_destroy(hdrt__templates *templates)
+{
+    if (!templates) {
+        return;
+    }
+    templates->complete = all_complete;
+    drop_all(templates, NULL);
+    pthread_mutex_destroy(&templates->lock);
+    free(templates);
+}
+
+void hdrt__templates_count(hdrt__templates *templates, hdrt__template_counts *out_counts)
+{
+    pthread_mutex_lock(&templates->lock);
+    *out_counts = templates->table.counts;
+    pthread_mutex_unlock(&templates->lock);
+}
+
+/* ---- launching --------------------------------------------------------------------------------------------------- */
+
+/* Without the lock: build the chosen sequence's instance, which is taken then. false: the sequence may be gone. */
+static bool build_chosen(hdrt__templates *templates, const hdrt__run_launch *launches, hdrt__template_choice *choice)
+{
+    hdrt__template_sequence *sequence = choice->sequence;
+    hdrt__template_instance *instance =
+        hdrt__template_instance_create(sequence, templates->device->driver, launches);
+    hdrt__template_dropped dropped = {NULL, NULL};
+    pthread_mutex_lock(&templates->lock);
+    if (instance) {
+        sequence->building = false;
+        instance->taken = true;
+        hdrt__template_instance_enter(&templates->table, instance);
+        templates->table.counts.built++;
+    } else {
+        hdrt__template_not_built(templates, sequence, &dropped);
+    }
+    pthread_mutex_unlock(&templates->lock);
+    bury(templates, &dropped);
+    choice->instance = instance;
+    return instance != NULL;
+}
+
+/*
+ * Do what was chosen. A failure to build or to refill is nobody's but ours: the launches go out one by one, and what is
+ * wrong with them, or with the device, shows there.
+ */
+static uint32_t launch_chosen(hdrt__templates *templates, const hdrt__run_place *place,
+                              const hdrt__run_launch *launches, hdrt__template_choice *choice, hdrt__call *out_call)
+{
+    const hdrt__driver_table *driver = templates->device->driver;
+    hdrt__template_dropped dropped = {NULL, NULL};
+    bury(templates, &choice->dropped);
+    if (!choice->sequence || (!choice->instance && !build_chosen(templates, launches, choice))) {
+        return 0;
+    }
+    hdrt__call fill = hdrt__template_instance_fill(choice->instance, driver, launches);
+    if (!fill.result) {
+        *out_call = HDRT__CALL(driver, cuGraphLaunch, choice->instance->exec, place->stream);
+    }
+    bool launched = !fill.result && !out_call->result;
+    pthread_mutex_lock(&templates->lock);
+    hdrt__template_give_back(templates, choice->instance, place, launched);
+    if (fill.result) {
+        hdrt__template_refuse(templates, choice->sequence, &dropped);
+    }
+    pthread_mutex_unlock(&templates->lock);
+    bury(templates, &dropped);
+    return launched ? choice->size : 0;
+}
+
+uint32_t hdrt__templates_chain(hdrt__templates *templates, const hdrt__run_place *place,
+                               const hdrt__run_launch *launches, uint32_t count, bool more, uint32_t *out_direct,
+                               hdrt__call *out_call)
+{
+    hdrt__template_choice choice;
+    *out_call = (hdrt__call){0, NULL};
+    *out_direct = count;
+    if (!templates->enabled || !count) {
+        return 0;
+    }
+    pthread_mutex_lock(&templates->lock);
+    hdrt__template_choose_chain(templates, place, launches, count, more, &choice);
+    pthread_mutex_unlock(&templates->lock);
+    *out_direct = choice.sequence ? choice.size : choice.direct;
+    return launch_chosen(templates, place, launches, &choice, out_call);
+}
+
+uint32_t hdrt__templates_wide(hdrt__templates *templates, const hdrt__run_place *place,
+                              const hdrt__run_launch *launches, uint32_t count, hdrt__call *out_call)
+{
+    hdrt__template_choice choice;
+    *out_call = (hdrt__call){0, NULL};
+    if (!templates->enabled || count < HDRT__TEMPLATE_WIDE_LEAST) {
+        return 0;
+    }
+    pthread_mutex_lock(&templates->lock);
+    hdrt__template_choose_wide(templates, place, launches, count, &choice);
+    pthread_mutex_unlock(&templates->lock);
+    return launch_chosen(templates, place, launches, &choice, out_call);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Templates: instantiated graphs, refilled and launched, by which runs of kernels go out at a fraction of what single
+ * launches cost. A chain template is keyed by its sequence of functions; a wide one holds one kernel of each of many
+ * queues side by side. The stream's committer calls it with a run; what no template serves is launched one by one.
+ *
+ * What costs is a node whose function changes (1.5-2 us), not its refill (0.2 us): so the sequence of functions is the
+ * key and never changes in an instance. An exec runs one launch at a time, so streams that are at work at the same time
+ * need an instance each.
+ *
+ * A sequence: UNSEEN --first run--> SEEN --second run, or as often as its build needs to pay--> BUILT
+ *                                        --least recently used, or its code leaves--> gone
+ *
+ * Builds are paid for from a credit (template_table.h), so that no pattern of launches, however bad, becomes slower by
+ * builds that never pay.
+ *
+ * All functions: inside the device's scope (but destroy on a lost device, which calls no driver). The cache has a lock
+ * of its own for its tables; it is a leaf, and no driver call is made under it. Launches and builds run outside it:
+ * several committers, each with a stream of its own, call at the same time.
+ *
+ * A sequence holds the modules of its kernels, and so their device. So whoever owns the cache destroys it when the
+ * device is closed, not when its last reference goes; and calls hdrt__templates_forget when nobody but templates holds
+ * a module.
+ */
+#ifndef HDRT_QUEUE_TEMPLATE_H
+#define HDRT_QUEUE_TEMPLATE_H
+
+#include <hdrt.h>
+
+#include "driver/call.h"
+#include "jit/kernel.h"
+
+#define HDRT__TEMPLATE_CHAIN_LIMIT 64u /* kernels in a chain */
+#define HDRT__TEMPLATE_WIDE_LEAST 8u   /* kernels side by side, below which there is no template */
+#define HDRT__TEMPLATE_WIDE_LIMIT 512u
+#define HDRT__TEMPLATE_MEMORY ((uint64_t)32 << 20) /* bytes of device memory, as estimated, that the cache keeps */
+
+typedef struct hdrt__templates hdrt__templates;
+
+/* One launch of a run. */
+typedef struct hdrt__run_launch {
+    const hdrt_kernel *kernel;
+    const hdrt_grid *grid; /* no zeros */
+    void **params;         /* a pointer to each parameter's value */
+} hdrt__run_launch;
+
+/* Where a run goes: a stream, its index in the device, and the sequence number, from 1, that the launch will have
+ * there. */
+typedef struct hdrt__run_place {
+    hdcu_stream stream;
+    uint32_t index;
+    uint64_t sequence;
+} hdrt__run_place;
+
+/*
+ * Whether what has this number in the stream of this index is known complete. Makes no driver call, takes no lock. A
+ * stream's numbers only grow; if an index is given to another stream, its numbers go on from the earlier one's.
+ */
+typedef bool (*hdrt__template_complete)(void *context, uint32_t index, uint64_t sequence);
+
+/* NULL with a message if there is no memory. A driver without graphs and HDRT_TEMPLATES=off give a cache that serves
+ * nothing. */
+hdrt__templates *hdrt__templates_create(hdrt_device *device, hdrt__template_complete complete, void *context);
+/* Nothing of it is in flight any more, or the device is lost. Not under a lock: it releases modules. NULL accepted. */
+void hdrt__templates_destroy(hdrt__templates *templates);
+/* Keep no more than this much device memory, as estimated, instead of HDRT__TEMPLATE_MEMORY. Before the first run. */
+void hdrt__templates_limit(hdrt__templates *templates, uint64_t bytes);
+
+/*
+ * Launch the first kernels of a run, one after the other, by one template. The first 64 are looked at; give that many
+ * where there are. `more`: the run goes on beyond what is given, so that its end says nothing of where to cut.
+ * One call at a time for each stream. \return how many kernels went out, in one driver command; 0: none, and the caller
+ * launches *out_direct of them (1 to count) one by one before it calls again for the rest (a sequence that is only
+ * now seen, a template that is in flight elsewhere, no memory). A failed driver call of the launch itself is in
+ * *out_call, and nothing went out.
+ */
+uint32_t hdrt__templates_chain(hdrt__templates *templates, const hdrt__run_place *place,
+                               const hdrt__run_launch *launches, uint32_t count, bool more, uint32_t *out_direct,
+                               hdrt__call *out_call);
+
+/*
+ * The same for launches of one function that may run at once: all of a power of two, or exactly `count` where that
+ * keeps coming. \return how many went out, 0: none, and the caller does otherwise with them.
+ */
+uint32_t hdrt__templates_wide(hdrt__templates *templates, const hdrt__run_place *place,
+                              const hdrt__run_launch *launches, uint32_t count, hdrt__call *out_call);
+
+/*
+ * Release the modules of templates that were dropped meanwhile. Cheap when there are none. May unload code, so call it
+ * with no lock held: between runs, by whoever commits.
+ */
+void hdrt__templates_collect(hdrt__templates *templates);
+
+/*
+ * The module's code (kernel->module) is about to go: templates that hold it are destroyed as soon as they are not in
+ * flight, and its sequences are not built again. Not under a lock. \return whether some still are: ask again later.
+ */
+bool hdrt__templates_forget(hdrt__templates *templates, const hdrt_module *module);
+
+/* Instances, sequences built, bytes as estimated; launches of templates and kernels in them; for tests, statistics. */
+typedef struct hdrt__template_counts {
+    uint64_t instances, sequences, bytes, launches, kernels, built, evicted;
+} hdrt__template_counts;
+void hdrt__templates_count(hdrt__templates *templates, hdrt__template_counts *out_counts);
+
+#endif

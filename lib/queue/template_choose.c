@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue/template_choose.h"
+
+#include "queue/template_cut.h"
+
+/* After a failed build a sequence must be seen this often until the next. */
+#define SIGHTS_AFTER_FAILURE 1000
+/* A wide template for just this number of queues must be wanted more often than one for a power of two. */
+#define SIGHTS_POWER 2
+#define SIGHTS_EXACT 4
+
+/* ---- dropping ---------------------------------------------------------------------------------------------------- */
+
+static bool is_free(const hdrt__templates *templates, const hdrt__template_instance *instance)
+{
+    return !instance->taken &&
+           (!instance->number || templates->complete(templates->context, instance->index, instance->number));
+}
+
+static void drop_instance(hdrt__templates *templates, hdrt__template_instance *instance,
+                          hdrt__template_dropped *dropped)
+{
+    hdrt__template_instance_leave(&templates->table, instance);
+    instance->next = dropped->instances;
+    dropped->instances = instance;
+}
+
+static void drop_if_empty(hdrt__templates *templates, hdrt__template_sequence *sequence,
+                          hdrt__template_dropped *dropped)
+{
+    if (sequence->instances || sequence->takers) {
+        return;
+    }
+    sequence->leaving = true; /* for who has it in hand */
+    for (uint32_t i = 0; i < HDRT__TEMPLATE_STREAMS; i++) {
+        if (templates->streams[i].last == sequence) {
+            templates->streams[i].last = NULL;
+        }
+    }
+    hdrt__template_leave(&templates->table, sequence);
+    sequence->next = dropped->sequences;
+    dropped->sequences = sequence;
+}
+
+bool hdrt__template_drop(hdrt__templates *templates, hdrt__template_sequence *sequence,
+                         hdrt__template_dropped *dropped)
+{
+    hdrt__template_instance *next;
+    sequence->leaving = true;
+    for (hdrt__template_instance *instance = sequence->instances; instance; instance = next) {
+        next = instance->next;
+        if (is_free(templates, instance)) {
+            drop_instance(templates, instance, dropped);
+        }
+    }
+    bool left = sequence->instances || sequence->takers;
+    drop_if_empty(templates, sequence, dropped);
+    return left;
+}
+
+/* Drop the longest unused until there is room for `bytes`. \return whether there is. */
+static bool make_room(hdrt__templates *templates, uint64_t bytes, hdrt__template_dropped *dropped)
+{
+    hdrt__template_table *table = &templates->table;
+    hdrt__template_instance *newer;
+    for (hdrt__template_instance *i = table->oldest; i && table->counts.bytes + bytes > table->limit; i = newer) {
+        hdrt__template_sequence *sequence = i->sequence;
+        newer = i->newer;
+        if (is_free(templates, i)) {
+            drop_instance(templates, i, dropped);
+            drop_if_empty(templates, sequence, dropped);
+            table->counts.evicted++;
+        }
+    }
+    return table->counts.bytes + bytes <= table->limit;
+}
+
+/* ---- taking and building ----------------------------------------------------------------------------------------- */
+
+static bool take(hdrt__templates *templates, hdrt__template_sequence *sequence, const hdrt__run_place *place,
+                 hdrt__template_choice *choice)
+{
+    hdrt__template_instance *chosen = NULL;
+    for (hdrt__template_instance *i = sequence->instances; i; i = i->next) {
+        if (!i->taken && i->number && i->index == place->index) {
+            chosen = i; /* behind its own last launch in the same stream, complete or not */
+            break;
+        }
+        if (!chosen && is_free(templates, i)) {
+            chosen = i;
+        }
+    }
+    if (chosen) {
+        chosen->taken = true;
+        sequence->takers++;
+        choice->sequence = sequence;
+        choice->instance = chosen;
+        choice->size = sequence->count;
+    }
+    return chosen != NULL;
+}
+
+/* Let the caller build an instance of the sequence, if there are credit and room. */
+static bool build(hdrt__templates *templates, hdrt__template_sequence *sequence, hdrt__template_choice *choice)
+{
+    hdrt__template_table *table = &templates->table;
+    int64_t cost = hdrt__template_build_ns(sequence->count, sequence->wide);
+    uint64_t bytes = hdrt__template_bytes(sequence->count);
+    sequence->takers++; /* so that making room does not drop it */
+    if (sequence->building || table->credit[sequence->wide] < cost ||
+        !make_room(templates, bytes, &choice->dropped)) {
+        sequence->takers--;
+        drop_if_empty(templates, sequence, &choice->dropped);
+        return false;
+    }
+    table->credit[sequence->wide] -= cost;
+    table->counts.bytes += bytes;
+    sequence->building = true;
+    choice->sequence = sequence;
+    choice->instance = NULL;
+    choice->size = sequence->count;
+    return true;
+}
+
+/* A first instance of a sequence that was not built so far. */
+static bool build_new(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count, uint64_t key,
+                      bool wide, hdrt__template_choice *choice)
+{
+    if (templates->table.credit[wide] < hdrt__template_build_ns(count, wide)) {
+        return false;
+    }
+    hdrt__template_sequence *sequence = hdrt__template_sequence_create(launches, count, key, wide);
+    if (!sequence) {
+        hdrt__template_set_seen(&templates->table, key, -SIGHTS_AFTER_FAILURE);
+        return false;
+    }
+    hdrt__template_enter(&templates->table, sequence);
+    return build(templates, sequence, choice);
+}
+
+void hdrt__template_refuse(hdrt__templates *templates, hdrt__template_sequence *sequence,
+                           hdrt__template_dropped *dropped)
+{
+    hdrt__template_set_seen(&templates->table, sequence->key, -SIGHTS_AFTER_FAILURE);
+    hdrt__template_drop(templates, sequence, dropped);
+}
+
+void hdrt__template_not_built(hdrt__templates *templates, hdrt__template_sequence *sequence,
+                              hdrt__template_dropped *dropped)
+{
+    templates->table.counts.bytes -= hdrt__template_bytes(sequence->count);
+    sequence->building = false;
+    sequence->takers--;
+    if (!sequence->instances) {
+        hdrt__template_refuse(templates, sequence, dropped);
+    }
+}
+
+static int64_t saved_ns(uint32_t count, bool wide)
+{
+    int64_t node = wide ? HDRT__TEMPLATE_WIDE_NODE_NS : HDRT__TEMPLATE_NODE_NS;
+    return (HDRT__TEMPLATE_DIRECT_NS - node) * (int64_t)count - HDRT__TEMPLATE_LAUNCH_NS;
+}
+
+void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instance *instance,
+                              const hdrt__run_place *place, bool launched)
+{
+    hdrt__template_sequence *sequence = instance->sequence;
+    hdrt__template_table *table = &templates->table;
+    instance->taken = false;
+    sequence->takers--;
+    hdrt__template_instance_used(table, instance);
+    if (launched) {
+        instance->index = place->index;
+        instance->number = place->sequence;
+        table->counts.launches++;
+        table->counts.kernels += sequence->count;
+        hdrt__template_earn(table, sequence->wide,
+                            sequence->count * (int64_t)HDRT__TEMPLATE_EARN_NS +
+                                saved_ns(sequence->count, sequence->wide) / 2);
+    }
+}
+
+/* ---- chains ------------------------------------------------------------------------------------------------------ */
+
+/* The choice is the built sequence: an instance of it, else another one, else none for now. */
+static bool use(hdrt__templates *templates, hdrt__template_sequence *sequence, const hdrt__run_place *place,
+                hdrt__template_choice *choice)
+{
+    /* Making room for a larger one may have dropped it. */
+    return !sequence->leaving && (take(templates, sequence, place, choice) || build(templates, sequence, choice));
+}
+
+/* How many launches from the first on are by kernels without a template of their own; each is seen once more. */
+static uint32_t see_singles(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count)
+{
+    int32_t enough = hdrt__template_sights(1, false, saved_ns(1, false));
+    uint32_t i = 1;
+    for (; i < count; i++) {
+        uint64_t hash = hdrt__template_hash(HDRT__TEMPLATE_HASH_START, launches[i].kernel);
+        uint64_t key = hdrt__template_key(hash, 1, false);
+        if (hdrt__template_find(&templates->table, key, &launches[i], 1, false) ||
+            hdrt__template_see(&templates->table, key) >= enough) {
+            break;
+        }
+    }
+    return i;
+}
+
+/*
+ * The beginning of a cut that is not built, which may never come again, by the largest that is: 1, 2, 4, ... of which a
+ * larger one is looked for, and in time built, only where the smaller is.
+ */
+static void choose_small(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launches,
+                         uint32_t count, hdrt__template_choice *choice)
+{
+    hdrt__template_sequence *built[8];
+    uint32_t builts = 0, hashed = 0;
+    uint64_t hash = HDRT__TEMPLATE_HASH_START;
+    for (uint32_t size = 1; size <= count; size *= 2) {
+        while (hashed < size) {
+            hash = hdrt__template_hash(hash, launches[hashed++].kernel);
+        }
+        uint64_t key = hdrt__template_key(hash, size, false);
+        hdrt__template_sequence *sequence =
+            hdrt__template_find(&templates->table, key, launches, size, false);
+        if (!sequence) {
+            /* One launch of a template for two is what the larger one saves. */
+            int64_t gain = size == 1 ? saved_ns(1, false) : HDRT__TEMPLATE_LAUNCH_NS;
+            if (hdrt__template_see(&templates->table, key) >= hdrt__template_sights(size, false, gain) &&
+                build_new(templates, launches, size, key, false, choice)) {
+                return;
+            }
+            break;
+        }
+        built[builts++] = sequence;
+    }
+    while (builts) {
+        if (use(templates, built[--builts], place, choice)) {
+            return;
+        }
+    }
+    choice->direct = see_singles(templates, launches, count);
+}
+
+static void choose_cut(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launches,
+                       uint32_t count, bool more, hdrt__template_choice *choice)
+{
+    hdrt__template_stream *stream = &templates->streams[place->index % HDRT__TEMPLATE_STREAMS];
+    bool loop;
+    uint32_t size = hdrt__template_cut(launches, count, more, &loop);
+    uint64_t hash = HDRT__TEMPLATE_HASH_START;
+    for (uint32_t i = 0; i < size; i++) {
+        hash = hdrt__template_hash(hash, launches[i].kernel);
+    }
+    uint64_t key = hdrt__template_key(hash, size, false);
+    hdrt__template_sequence *sequence = hdrt__template_find(&templates->table, key, launches, size, false);
+    choice->direct = size;
+    if (sequence) {
+        if (use(templates, sequence, place, choice)) {
+            stream->last = sequence;
+        }
+    } else if (size > 1 &&
+               hdrt__template_see(&templates->table, key) >=
+                   hdrt__template_sights(size, false, saved_ns(size, false)) &&
+               build_new(templates, launches, size, key, false, choice)) {
+        stream->last = choice->sequence;
+    } else if (!loop) {
+        stream->rest = size;
+        choose_small(templates, place, launches, size, choice);
+    }
+}
+
+/* Whether the run begins with what was last launched there, and not with much more of the same. */
+static bool comes_again(const hdrt__template_sequence *last, const hdrt__run_launch *launches, uint32_t count)
+{
+    return last && !last->leaving && last->count <= count &&
+           (count < 2 * last->count || 2 * last->count > HDRT__TEMPLATE_CHAIN_LIMIT) &&
+           hdrt__template_sequence_is(last, launches, last->count, false);
+}
+
+void hdrt__template_choose_chain(hdrt__templates *templates, const hdrt__run_place *place,
+                                 const hdrt__run_launch *launches, uint32_t count, bool more,
+                                 hdrt__template_choice *choice)
+{
+    hdrt__template_stream *stream = &templates->streams[place->index % HDRT__TEMPLATE_STREAMS];
+    uint32_t reach = count < HDRT__TEMPLATE_CHAIN_LIMIT ? count : HDRT__TEMPLATE_CHAIN_LIMIT;
+    more = more || count > reach;
+    *choice = (hdrt__template_choice){.direct = reach};
+    if (stream->rest && stream->expected && stream->expected != launches[0].kernel) {
+        stream->rest = 0;
+    }
+    if (stream->rest) {
+        choose_small(templates, place, launches, reach < stream->rest ? reach : stream->rest, choice);
+    } else if (comes_again(stream->last, launches, reach)) {
+        choice->direct = stream->last->count;
+        use(templates, stream->last, place, choice);
+    } else {
+        choose_cut(templates, place, launches, reach, more, choice);
+    }
+    uint32_t served = choice->sequence ? choice->size : choice->direct;
+    if (!choice->sequence) {
+        hdrt__template_earn(&templates->table, false, served * (int64_t)HDRT__TEMPLATE_EARN_NS);
+    }
+    stream->rest = stream->rest > served ? stream->rest - served : 0;
+    stream->expected = served < count ? launches[served].kernel : NULL;
+}
+
+/* ---- wide ones --------------------------------------------------------------------------------------------------- */
+
+static bool choose_size(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launches,
+                        uint32_t size, int32_t sights, hdrt__template_choice *choice)
+{
+    uint64_t hash = hdrt__template_hash(HDRT__TEMPLATE_HASH_START, launches[0].kernel);
+    uint64_t key = hdrt__template_key(hash, size, true);
+    hdrt__template_sequence *sequence = hdrt__template_find(&templates->table, key, launches, size, true);
+    if (sequence) {
+        return use(templates, sequence, place, choice);
+    }
+    return hdrt__template_see(&templates->table, key) >= sights &&
+           build_new(templates, launches, size, key, true, choice);
+}
+
+void hdrt__template_choose_wide(hdrt__templates *templates, const hdrt__run_place *place,
+                                const hdrt__run_launch *launches, uint32_t count, hdrt__template_choice *choice)
+{
+    uint32_t same = 1, largest = HDRT__TEMPLATE_WIDE_LIMIT;
+    *choice = (hdrt__template_choice){.direct = count};
+    while (same < count && same < HDRT__TEMPLATE_WIDE_LIMIT && launches[same].kernel == launches[0].kernel) {
+        same++;
+    }
+    while (largest > same) {
+        largest /= 2;
+    }
+    if (same < HDRT__TEMPLATE_WIDE_LEAST) {
+        return;
+    }
+    /* Not a much smaller one: several in turn in one stream would run one after the other. */
+    if ((same == largest || !choose_size(templates, place, launches, same, SIGHTS_EXACT, choice)) &&
+        !choose_size(templates, place, launches, largest, SIGHTS_POWER, choice)) {
+        hdrt__template_earn(&templates->table, true, same * (int64_t)HDRT__TEMPLATE_EARN_NS);
+    }
+}

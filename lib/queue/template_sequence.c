@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue/template_sequence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "driver/error.h"
+
+hdrt__template_sequence *hdrt__template_sequence_create(const hdrt__run_launch *launches, uint32_t count, uint64_t key,
+                                                        bool wide)
+{
+    hdrt__template_sequence *sequence = calloc(1, sizeof *sequence);
+    if (!sequence) {
+        return NULL;
+    }
+    sequence->nodes = calloc(count, sizeof *sequence->nodes);
+    sequence->kernels = calloc(count, sizeof *sequence->kernels);
+    sequence->offsets = calloc(count + 1u, sizeof *sequence->offsets);
+    if (!sequence->nodes || !sequence->kernels || !sequence->offsets) {
+        hdrt__template_sequence_release(sequence);
+        return NULL;
+    }
+    sequence->key = key;
+    sequence->count = count;
+    sequence->wide = wide;
+    for (uint32_t i = 0; i < count; i++) {
+        sequence->kernels[i] = launches[i].kernel;
+        sequence->offsets[i + 1] = sequence->offsets[i] + launches[i].kernel->parameter_bytes;
+        hdrt__module_hold(launches[i].kernel->module);
+    }
+    return sequence;
+}
+
+bool hdrt__template_sequence_is(const hdrt__template_sequence *sequence, const hdrt__run_launch *launches,
+                                uint32_t count, bool wide)
+{
+    bool same = sequence->count == count && sequence->wide == wide;
+    for (uint32_t i = 0; same && i < count; i++) {
+        same = sequence->kernels[i] == launches[i].kernel;
+    }
+    return same;
+}
+
+bool hdrt__template_sequence_uses(const hdrt__template_sequence *sequence, const hdrt_module *module)
+{
+    for (uint32_t i = 0; i < sequence->count; i++) {
+        if (sequence->kernels[i]->module == module) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Destroying is the last that we do with it: nobody can do anything about a failure. */
+static void report(hdrt__call call)
+{
+    if (call.result) {
+        hdrt__log(HDRT_LOG_WARN, "a launch template: %s failed: %s", call.text, hdrt__result_name(call.result));
+    }
+}
+
+void hdrt__template_sequence_end(hdrt__template_sequence *sequence, const hdrt__driver_table *driver)
+{
+    if (sequence->graph && driver) {
+        report(HDRT__CALL(driver, cuGraphDestroy, sequence->graph));
+    }
+    sequence->graph = NULL;
+}
+
+void hdrt__template_sequence_release(hdrt__template_sequence *sequence)
+{
+    for (uint32_t i = 0; i < sequence->count; i++) {
+        hdrt__module_release(sequence->kernels[i]->module);
+    }
+    free(sequence->offsets);
+    free(sequence->kernels);
+    free(sequence->nodes);
+    free(sequence);
+}
+
+/* ---- instances --------------------------------------------------------------------------------------------------- */
+
+static hdcu_kernel_node_params node_params(const hdrt__run_launch *launch)
+{
+    const hdrt_grid *g = launch->grid;
+    return (hdcu_kernel_node_params){
+        .function = launch->kernel->function,
+        .grid_x = g->grid[0],
+        .grid_y = g->grid[1],
+        .grid_z = g->grid[2],
+        .block_x = g->block[0],
+        .block_y = g->block[1],
+        .block_z = g->block[2],
+        .shared_bytes = g->shared,
+        .params = launch->params,
+    };
+}
+
+static bool make_graph(hdrt__template_sequence *sequence, const hdrt__driver_table *driver,
+                       const hdrt__run_launch *launches)
+{
+    hdrt__call call = HDRT__CALL(driver, cuGraphCreate, &sequence->graph, 0);
+    if (call.result) {
+        sequence->graph = NULL;
+        return false;
+    }
+    for (uint32_t i = 0; i < sequence->count && !call.result; i++) {
+        hdcu_kernel_node_params params = node_params(&launches[i]);
+        bool follows = i > 0 && !sequence->wide;
+        call = HDRT__CALL(driver, cuGraphAddKernelNode, &sequence->nodes[i], sequence->graph,
+                          follows ? &sequence->nodes[i - 1] : NULL, follows ? 1 : 0, &params);
+    }
+    if (call.result) {
+        hdrt__template_sequence_end(sequence, driver);
+    }
+    return call.result == 0;
+}
+
+hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence *sequence,
+                                                        const hdrt__driver_table *driver,
+                                                        const hdrt__run_launch *launches)
+{
+    hdrt__template_instance *instance = calloc(1, sizeof *instance);
+    if (!instance) {
+        return NULL;
+    }
+    instance->sequence = sequence;
+    instance->grids = calloc(sequence->count, sizeof *instance->grids);
+    instance->values = malloc(sequence->offsets[sequence->count] + 1);
+    if (!instance->grids || !instance->values || (!sequence->graph && !make_graph(sequence, driver, launches))) {
+        goto destroy_instance;
+    }
+    hdrt__call call = HDRT__CALL(driver, cuGraphInstantiateWithFlags, &instance->exec, sequence->graph, 0);
+    if (call.result) {
+        instance->exec = NULL;
+        goto destroy_instance;
+    }
+    return instance;
+
+destroy_instance:
+    hdrt__template_instance_destroy(instance, driver);
+    return NULL;
+}
+
+void hdrt__template_instance_destroy(hdrt__template_instance *instance, const hdrt__driver_table *driver)
+{
+    if (instance->exec && driver) {
+        report(HDRT__CALL(driver, cuGraphExecDestroy, instance->exec));
+    }
+    free(instance->values);
+    free(instance->grids);
+    free(instance);
+}
+
+/* The common sizes without a call. */
+static bool equal(const unsigned char *a, const void *b, uint32_t size)
+{
+    if (size == 8) {
+        return memcmp(a, b, 8) == 0;
+    }
+    return size == 4 ? memcmp(a, b, 4) == 0 : memcmp(a, b, size) == 0;
+}
+
+static bool node_has(const hdrt__template_instance *instance, uint32_t i, const hdrt__run_launch *launch)
+{
+    const hdrt_kernel *kernel = instance->sequence->kernels[i];
+    const unsigned char *values = instance->values + instance->sequence->offsets[i];
+    bool same = memcmp(&instance->grids[i], launch->grid, sizeof *launch->grid) == 0;
+    for (uint32_t p = 0; same && p < kernel->parameter_count; p++) {
+        same = equal(values + kernel->parameters[p].offset, launch->params[p], kernel->parameters[p].size);
+    }
+    return same;
+}
+
+static void note(hdrt__template_instance *instance, uint32_t i, const hdrt__run_launch *launch)
+{
+    const hdrt_kernel *kernel = instance->sequence->kernels[i];
+    unsigned char *values = instance->values + instance->sequence->offsets[i];
+    instance->grids[i] = *launch->grid;
+    for (uint32_t p = 0; p < kernel->parameter_count; p++) {
+        memcpy(values + kernel->parameters[p].offset, launch->params[p], kernel->parameters[p].size);
+    }
+}
+
+hdrt__call hdrt__template_instance_fill(hdrt__template_instance *instance, const hdrt__driver_table *driver,
+                                        const hdrt__run_launch *launches)
+{
+    hdrt__template_sequence *sequence = instance->sequence;
+    for (uint32_t i = 0; i < sequence->count; i++) {
+        if (instance->filled && node_has(instance, i, &launches[i])) {
+            continue;
+        }
+        hdcu_kernel_node_params params = node_params(&launches[i]);
+        hdrt__call call =
+            HDRT__CALL(driver, cuGraphExecKernelNodeSetParams, instance->exec, sequence->nodes[i], &params);
+        if (call.result) {
+            /* Of a first filling, nodes from here on hold the graph's own values, which were not noted. */
+            return call;
+        }
+        note(instance, i, &launches[i]);
+    }
+    instance->filled = true;
+    return (hdrt__call){0, "cuGraphExecKernelNodeSetParams"};
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the template cache knows, all bounded and all under its lock: the sequences built, found by key; their instances
+ * by last use; how often other sequences were seen; and the credit from which builds are paid.
+ *
+ * The credit makes bad luck cheap. It is in nanoseconds of the committer: every launch earns a few per cent of what it
+ * costs, every launch of a template half of what it saved, and a build takes what it costs. So whatever the pattern,
+ * builds cost no more than those few per cent beyond what templates have saved, but for what there is at first.
+ */
+#ifndef HDRT_QUEUE_TEMPLATE_TABLE_H
+#define HDRT_QUEUE_TEMPLATE_TABLE_H
+
+#include "queue/template_sequence.h"
+
+/* ---- what things cost on an H200, ns (FACTS: graph templates); only their ratios matter -------------------------- */
+
+#define HDRT__TEMPLATE_DIRECT_NS 3500      /* a launch by itself */
+#define HDRT__TEMPLATE_LAUNCH_NS 850       /* of a template, whatever its size */
+#define HDRT__TEMPLATE_NODE_NS 600         /* each kernel in a chain */
+#define HDRT__TEMPLATE_WIDE_NODE_NS 1300   /* and in a wide one */
+#define HDRT__TEMPLATE_EARN_NS 100         /* of each launch, for builds: 3 % */
+#define HDRT__TEMPLATE_CREDIT_NS 2000000   /* at first: four chains of 64 */
+#define HDRT__TEMPLATE_WIDE_CREDIT_NS 12000000 /* a wide one of 512 */
+#define HDRT__TEMPLATE_CREDIT_MOST_NS 100000000
+
+static inline int64_t hdrt__template_build_ns(uint32_t count, bool wide)
+{
+    return wide ? 30000 + 20000 * (int64_t)count : 10000 + 8000 * (int64_t)count;
+}
+
+/* Device memory of an instance, as an estimate: 64 nodes took 0.2 MiB. */
+static inline uint64_t hdrt__template_bytes(uint32_t count)
+{
+    return 3277 * (uint64_t)count;
+}
+
+/* ---- the tables -------------------------------------------------------------------------------------------------- */
+
+#define HDRT__TEMPLATE_BUCKETS 4096u
+#define HDRT__TEMPLATE_SEEN_SETS 1024u
+#define HDRT__TEMPLATE_SEEN_WAYS 4u
+
+/* A sequence that was seen and is not built. */
+typedef struct hdrt__template_seen {
+    uint64_t key; /* 0: free */
+    int32_t count; /* below 0: a build failed, and it must be seen that much more often before another */
+} hdrt__template_seen;
+
+typedef struct hdrt__template_table {
+    hdrt__template_sequence *buckets[HDRT__TEMPLATE_BUCKETS];
+    hdrt__template_seen seen[HDRT__TEMPLATE_SEEN_SETS][HDRT__TEMPLATE_SEEN_WAYS];
+    hdrt__template_instance *newest, *oldest;
+    int64_t credit[2]; /* of chains, of wide ones */
+    uint64_t limit;    /* of counts.bytes */
+    hdrt__template_counts counts;
+} hdrt__template_table;
+
+/* Of zeroed memory. */
+void hdrt__template_table_init(hdrt__template_table *table);
+
+/* The sequence of these launches, if it is built and not leaving. */
+hdrt__template_sequence *hdrt__template_find(const hdrt__template_table *table, uint64_t key,
+                                             const hdrt__run_launch *launches, uint32_t count, bool wide);
+void hdrt__template_enter(hdrt__template_table *table, hdrt__template_sequence *sequence);
+void hdrt__template_leave(hdrt__template_table *table, hdrt__template_sequence *sequence);
+
+/* Link an instance with its sequence and as the last used; take it out; make it the last used. */
+void hdrt__template_instance_enter(hdrt__template_table *table, hdrt__template_instance *instance);
+void hdrt__template_instance_leave(hdrt__template_table *table, hdrt__template_instance *instance);
+void hdrt__template_instance_used(hdrt__template_table *table, hdrt__template_instance *instance);
+
+/* Count a sight of an unbuilt sequence. \return how often it was seen, as far as is known. */
+int32_t hdrt__template_see(hdrt__template_table *table, uint64_t key);
+/* Set the count of one: 0 forgets it. */
+void hdrt__template_set_seen(hdrt__template_table *table, uint64_t key, int32_t count);
+
+void hdrt__template_earn(hdrt__template_table *table, bool wide, int64_t ns);
+/* How often a template must be seen to be worth its build, if each use of it saves `gain` ns: twice or more. */
+int32_t hdrt__template_sights(uint32_t count, bool wide, int64_t gain);
+
+#endif

@@ -1,0 +1,756 @@
+/* SPDX-License-Identifier: MIT */
+/* The cache of launch templates, by itself: this file plays the committer that it serves. */
+#include "queue/template.h"
+
+#include "device_fixture.h"
+#include "failing_malloc.h"
+
+#include "device/device.h"
+#include "jit/kernel.h"
+#include "queue/template_cut.h"
+
+#define KERNELS 96u
+#define STREAMS 4u
+#define CHUNK 64u
+
+/* Kernel fN(p, v): *p = *p * 31 + v + N; every third one has a parameter between and one after, which it adds. */
+static hdrt_module *module;
+static hdrt_kernel *kernels[KERNELS];
+static hdrt__templates *templates;
+static hdrt__scope scope;
+static hdcu_stream streams[STREAMS];
+static _Atomic uint64_t numbers[STREAMS];   /* of the last command in each */
+static _Atomic uint64_t completed[STREAMS]; /* as far as is known */
+static hdcu_pointer sums;                   /* of each stream */
+static uint32_t expected[STREAMS];
+
+#define DRIVER (dev->driver)
+#define CU_OK(call) ck_assert_uint_eq((call), 0)
+
+static bool has_more(uint32_t kernel)
+{
+    return kernel % 3 == 0;
+}
+
+static bool is_complete(void *context, uint32_t index, uint64_t sequence)
+{
+    (void)context;
+    return atomic_load(&completed[index]) >= sequence;
+}
+
+static hdrt_module *load_numbered(void)
+{
+    hdrt_module *loaded;
+    char *text = malloc(KERNELS * 600u + 100u);
+    size_t size = (size_t)sprintf(text, ".version 7.4\n.target sm_75\n.address_size 64\n");
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        size += (size_t)sprintf(text + size,
+                                ".visible .entry f%u(.param .u64 p, %s.param .u32 v%s)\n{\n .reg .b32 %%r<6>;\n"
+                                " .reg .b64 %%d<2>;\n ld.param.u64 %%d1, [p];\n ld.param.u32 %%r1, [v];\n",
+                                i, has_more(i) ? ".param .u8 a, " : "", has_more(i) ? ", .param .u64 b" : "");
+        if (has_more(i)) {
+            size += (size_t)sprintf(text + size, " ld.param.u8 %%r3, [a];\n ld.param.u32 %%r4, [b];\n"
+                                                 " add.u32 %%r1, %%r1, %%r3;\n add.u32 %%r1, %%r1, %%r4;\n");
+        }
+        size += (size_t)sprintf(text + size,
+                                " cvta.to.global.u64 %%d1, %%d1;\n ld.global.u32 %%r2, [%%d1];\n"
+                                " mul.lo.u32 %%r2, %%r2, 31;\n add.u32 %%r2, %%r2, %%r1;\n add.u32 %%r2, %%r2, %u;\n"
+                                " st.global.u32 [%%d1], %%r2;\n ret;\n}\n",
+                                i);
+    }
+    CK_OK(hdrt_module_load(dev, text, size, NULL, &loaded));
+    free(text);
+    return loaded;
+}
+
+static void setup(void)
+{
+    setup_device();
+    module = load_numbered();
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%u", i);
+        kernels[i] = kernel_of(module, name);
+    }
+    CK_OK(hdrt__device_enter(dev, &scope));
+    CU_OK(DRIVER->cuMemAlloc(&sums, STREAMS * sizeof(uint32_t)));
+    CU_OK(DRIVER->cuMemsetD32(sums, 0, STREAMS));
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        CU_OK(DRIVER->cuStreamCreate(&streams[i], HDCU_STREAM_NON_BLOCKING));
+        atomic_store(&numbers[i], 0);
+        atomic_store(&completed[i], 0);
+        expected[i] = 0;
+    }
+    templates = hdrt__templates_create(dev, is_complete, NULL);
+    ck_assert_ptr_nonnull(templates);
+}
+
+static void teardown(void)
+{
+    hdrt__templates_destroy(templates);
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        CU_OK(DRIVER->cuStreamDestroy(streams[i]));
+    }
+    CU_OK(DRIVER->cuMemFree(sums));
+    hdrt__device_leave(dev, &scope);
+    hdrt_module_destroy(module);
+    teardown_device();
+}
+
+/* ---- the committer ----------------------------------------------------------------------------------------------- */
+
+typedef struct one_launch {
+    hdcu_pointer sum;
+    uint32_t value;
+    uint8_t a;
+    uint64_t b;
+    void *params[4];
+    hdrt_grid grid;
+} one_launch;
+
+static void prepare(one_launch *one, hdrt__run_launch *launch, uint32_t stream, uint32_t kernel, uint32_t value)
+{
+    one->sum = sums + stream * sizeof(uint32_t);
+    one->value = value;
+    one->a = (uint8_t)(value * 7);
+    one->b = value * 3;
+    one->grid = (hdrt_grid){{1, 1, 1}, {1, 1, 1}, value % 5 == 0 ? 16 : 0};
+    one->params[0] = &one->sum;
+    one->params[1] = has_more(kernel) ? (void *)&one->a : (void *)&one->value;
+    one->params[2] = &one->value;
+    one->params[3] = &one->b;
+    *launch = (hdrt__run_launch){kernels[kernel], &one->grid, one->params};
+    expected[stream] = expected[stream] * 31 + value + kernel;
+    if (has_more(kernel)) {
+        expected[stream] += one->a + (uint32_t)one->b;
+    }
+}
+
+static hdcu_result direct(uint32_t stream, const hdrt__run_launch *l)
+{
+    const hdrt_grid *g = l->grid;
+    atomic_fetch_add(&numbers[stream], 1);
+    return DRIVER->cuLaunchKernel(l->kernel->function, g->grid[0], g->grid[1], g->grid[2], g->block[0], g->block[1],
+                                  g->block[2], g->shared, streams[stream], l->params, NULL);
+}
+
+/* Commit a run as the dispatcher would. \return launches that went by templates. Asserts nothing. */
+static uint32_t commit(uint32_t stream, const hdrt__run_launch *run, uint32_t count, bool more, hdcu_result *out_result)
+{
+    uint32_t served = 0;
+    *out_result = 0;
+    for (uint32_t done = 0; done < count && !*out_result;) {
+        uint32_t one_by_one = 0;
+        hdrt__call call;
+        hdrt__run_place place = {streams[stream], stream, atomic_load(&numbers[stream]) + 1};
+        uint32_t went =
+            hdrt__templates_chain(templates, &place, run + done, count - done, more, &one_by_one, &call);
+        *out_result = call.result;
+        if (went) {
+            atomic_store(&numbers[stream], place.sequence);
+            served += went;
+        }
+        for (uint32_t i = 0; !went && i < one_by_one && !*out_result; i++) {
+            *out_result = direct(stream, &run[done + i]);
+        }
+        done += went ? went : one_by_one;
+    }
+    return served;
+}
+
+/* `count` launches of the kernels in `sequence`, round and round from `phase` on. \return how many by templates. */
+static uint32_t run_loop(uint32_t stream, const uint32_t *sequence, uint32_t length, uint32_t phase, uint32_t count,
+                         bool more)
+{
+    static one_launch ones[STREAMS][CHUNK * 4];
+    static hdrt__run_launch launches[STREAMS][CHUNK * 4];
+    hdcu_result result;
+    ck_assert_uint_le(count, CHUNK * 4);
+    for (uint32_t i = 0; i < count; i++) {
+        prepare(&ones[stream][i], &launches[stream][i], stream, sequence[(phase + i) % length], phase * 131 + i);
+    }
+    uint32_t served = commit(stream, launches[stream], count, more, &result);
+    CU_OK(result);
+    return served;
+}
+
+static void synchronize(uint32_t stream)
+{
+    CU_OK(DRIVER->cuStreamSynchronize(streams[stream]));
+    atomic_store(&completed[stream], atomic_load(&numbers[stream]));
+}
+
+static void check_sum(uint32_t stream)
+{
+    uint32_t sum = 0;
+    synchronize(stream);
+    CU_OK(DRIVER->cuMemcpyDtoH(&sum, sums + stream * sizeof sum, sizeof sum));
+    ck_assert_uint_eq(sum, expected[stream]);
+}
+
+static hdrt__template_counts counts(void)
+{
+    hdrt__template_counts all;
+    hdrt__templates_count(templates, &all);
+    return all;
+}
+
+static uint32_t random_number(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 16;
+}
+
+static const uint32_t numbered[KERNELS] = {
+    0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+    24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+    48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71,
+    72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95,
+};
+
+/* ---- cutting ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t cut_of(const uint32_t *sequence, uint32_t length, uint32_t phase, uint32_t count, bool more)
+{
+    static hdrt_kernel stand_in[256];
+    hdrt__run_launch run[CHUNK];
+    bool loop;
+    for (uint32_t i = 0; i < count; i++) {
+        run[i] = (hdrt__run_launch){&stand_in[sequence[(phase + i) % length]], NULL, NULL};
+    }
+    return hdrt__template_cut(run, count, more, &loop);
+}
+
+START_TEST(test_cut_loops)
+{
+    static const struct {
+        uint32_t period, count;
+        bool more;
+        uint32_t size;
+    } cases[] = {
+        {1, 64, true, 64}, {2, 64, true, 64},  {3, 64, true, 63},  {5, 64, true, 60},  {7, 64, true, 63},
+        {7, 64, false, 63}, {9, 64, true, 63}, {31, 64, true, 62}, {32, 64, true, 64}, {1, 63, false, 32},
+        {1, 3, false, 2},   {1, 1, false, 1},  {7, 63, false, 63}, {7, 62, true, 56},  {7, 20, false, 14},
+        {7, 13, false, 13}, {4, 12, false, 8}, {64, 64, false, 64}, {20, 12, false, 12},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (uint32_t phase = 0; phase < 3; phase++) {
+            uint32_t size = cut_of(numbered, cases[i].period, phase, cases[i].count, cases[i].more);
+            ck_assert_msg(size == cases[i].size, "case %zu, phase %u: %u", i, phase, size);
+        }
+    }
+}
+END_TEST
+
+/* A loop of 300, of which no window shows more than 64, is cut at the same places each time round. */
+START_TEST(test_cut_long_loop)
+{
+    uint32_t sequence[300], state = 1;
+    unsigned char places[2][300] = {{0}};
+    for (uint32_t i = 0; i < 300; i++) {
+        sequence[i] = random_number(&state) % 200;
+    }
+    for (uint32_t start = 0; start < 300; start += 37) {
+        uint32_t at = start;
+        memset(places, 0, sizeof places);
+        while (at < 300 * 8) {
+            at += cut_of(sequence, 300, at % 300, CHUNK, true);
+            if (at >= 300 * 4) {
+                places[at / 300 % 2][at % 300] = 1;
+            }
+        }
+        ck_assert_mem_eq(places[0], places[1], 300);
+    }
+}
+END_TEST
+
+/* ---- the rules --------------------------------------------------------------------------------------------------- */
+
+START_TEST(test_second_use)
+{
+    ck_assert_uint_eq(run_loop(0, numbered, 12, 0, 12, false), 0);
+    ck_assert_uint_eq(counts().built, 0);
+    ck_assert_uint_eq(run_loop(0, numbered, 12, 0, 12, false), 12);
+    ck_assert_uint_eq(counts().built, 1);
+    for (int i = 0; i < 20; i++) {
+        ck_assert_uint_eq(run_loop(0, numbered, 12, 0, 12, false), 12);
+    }
+    ck_assert_uint_eq(counts().built, 1);
+    ck_assert_uint_eq(counts().kernels, 21 * 12);
+    ck_assert_uint_eq(counts().launches, 21);
+    /* Another sequence of the same length is another one. */
+    ck_assert_uint_eq(run_loop(0, numbered, 13, 1, 12, false), 0);
+    check_sum(0);
+}
+END_TEST
+
+/* The loop of 7: whole periods, so that one template serves it for ever. */
+START_TEST(test_loop_of_seven)
+{
+    uint32_t phase = 0, served = 0, all = 0;
+    for (int i = 0; i < 50; i++, phase += 252, all += 252) {
+        served += run_loop(0, numbered, 7, phase, 252, true);
+    }
+    ck_assert_uint_eq(served, all - 63);
+    ck_assert_uint_eq(counts().built, 1);
+    ck_assert_uint_eq(counts().launches * 63, served);
+    check_sum(0);
+}
+END_TEST
+
+START_TEST(test_only_changes_are_set)
+{
+    one_launch ones[8];
+    hdrt__run_launch run[8];
+    hdcu_result result;
+    if (on_cuda()) {
+        return;
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        prepare(&ones[i], &run[i], 0, i, i + 1);
+    }
+    for (int round = 0; round < 3; round++) {
+        commit(0, run, 8, false, &result);
+        CU_OK(result);
+    }
+    unsigned long long before = calls_of("cuGraphExecKernelNodeSetParams");
+    ck_assert_uint_eq(commit(0, run, 8, false, &result), 8);
+    ck_assert_uint_eq(calls_of("cuGraphExecKernelNodeSetParams"), before);
+    ones[3].b++;
+    ones[4].value++;
+    ones[5].grid.shared = 32;
+    ones[6].a++;
+    ones[7].a++; /* of which f7 has none */
+    ck_assert_uint_eq(commit(0, run, 8, false, &result), 8);
+    ck_assert_uint_eq(calls_of("cuGraphExecKernelNodeSetParams"), before + 4);
+    synchronize(0);
+}
+END_TEST
+
+/* Seven kernels in random order go by the small ones. */
+START_TEST(test_random_order)
+{
+    uint32_t state = 7, sequence[CHUNK * 4], served = 0;
+    for (int i = 0; i < 100; i++) {
+        for (uint32_t j = 0; j < CHUNK * 4; j++) {
+            sequence[j] = random_number(&state) % 7;
+        }
+        uint32_t more = run_loop(0, sequence, CHUNK * 4, 0, CHUNK * 4, true);
+        served += i >= 50 ? more : 0;
+    }
+    ck_assert_uint_eq(served, 50 * CHUNK * 4);
+    ck_assert_uint_le(counts().launches * 3, counts().kernels * 2);
+    check_sum(0);
+}
+END_TEST
+
+/* What hardly repeats is hardly built: builds stay within their credit. */
+START_TEST(test_never_repeating)
+{
+    uint32_t state = 3, sequence[CHUNK * 4], all = 0;
+    for (int i = 0; i < 40; i++) {
+        for (uint32_t j = 0; j < CHUNK * 4; j++) {
+            sequence[j] = random_number(&state) % KERNELS;
+        }
+        run_loop(0, sequence, CHUNK * 4, 0, CHUNK * 4, true);
+        all += CHUNK * 4;
+    }
+    ck_assert_uint_le(counts().built, 400);
+    /* Not one of the many cuts came twice. */
+    ck_assert_uint_le(counts().kernels, all);
+    ck_assert_uint_le(counts().kernels, counts().launches * 4);
+    check_sum(0);
+}
+END_TEST
+
+START_TEST(test_eviction)
+{
+    hdrt__templates_limit(templates, 3277 * 40);
+    for (uint32_t round = 0; round < 30; round++) {
+        for (uint32_t which = 0; which < 4; which++) {
+            run_loop(0, numbered + which * 16, 16, 0, 16, false);
+            ck_assert_uint_le(counts().bytes, 3277 * 40);
+            synchronize(0);
+        }
+    }
+    ck_assert_uint_ge(counts().evicted, 2);
+    ck_assert_uint_eq(counts().instances, counts().sequences);
+    check_sum(0);
+    /* What is in flight stays, and there is no room for more. */
+    hdrt__templates_limit(templates, counts().bytes);
+    for (int i = 0; i < 8; i++) {
+        run_loop(0, numbered, KERNELS, 0, KERNELS, false); /* all of the singles that are built */
+    }
+    hdrt__template_counts before = counts();
+    for (int i = 0; i < 8; i++) {
+        run_loop(0, numbered, KERNELS, 0, KERNELS, false);
+        run_loop(1, numbered, KERNELS, 0, KERNELS, false);
+    }
+    ck_assert_uint_eq(counts().evicted, before.evicted);
+    check_sum(0);
+    check_sum(1);
+}
+END_TEST
+
+START_TEST(test_instance_for_each_busy_stream)
+{
+    for (int i = 0; i < 3; i++) {
+        run_loop(0, numbered, 10, 0, 10, false);
+    }
+    ck_assert_uint_eq(counts().instances, 1);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_uint_eq(run_loop(1, numbered, 10, 0, 10, false), 10);
+        ck_assert_uint_eq(run_loop(0, numbered, 10, 0, 10, false), 10);
+    }
+    ck_assert_uint_eq(counts().instances, 2);
+    /* An idle one is taken over instead. */
+    synchronize(0);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_uint_eq(run_loop(2, numbered, 10, 0, 10, false), 10);
+    }
+    ck_assert_uint_eq(counts().instances, 2);
+    for (uint32_t i = 0; i < 3; i++) {
+        check_sum(i);
+    }
+}
+END_TEST
+
+START_TEST(test_forget)
+{
+    hdrt_module *other = load_numbered();
+    hdrt_kernel *mine = kernels[0];
+    for (int i = 0; i < 3; i++) {
+        run_loop(0, numbered, 10, 0, 10, false);
+        run_loop(1, numbered + 20, 10, 0, 10, false);
+    }
+    kernels[0] = kernel_of(other, "f0");
+    for (int i = 0; i < 3; i++) {
+        run_loop(2, numbered, 10, 0, 10, false);
+    }
+    kernels[0] = mine;
+    ck_assert_uint_eq(counts().sequences, 3);
+    const hdrt_module *loaded = kernel_of(other, "f0")->module;
+    unsigned long long unloaded = on_cuda() ? 0 : calls_of("cuModuleUnload");
+    hdrt_module_destroy(other);
+    ck_assert(hdrt__templates_forget(templates, loaded)); /* in flight */
+    synchronize(2);
+    ck_assert(!hdrt__templates_forget(templates, loaded));
+    if (!on_cuda()) {
+        ck_assert_uint_eq(calls_of("cuModuleUnload"), unloaded + 1);
+    }
+    ck_assert_uint_eq(counts().sequences, 2);
+    ck_assert_uint_eq(run_loop(0, numbered, 10, 0, 10, false), 10);
+    synchronize(0);
+    synchronize(1);
+    ck_assert(!hdrt__templates_forget(templates, kernels[0]->module));
+    ck_assert_uint_eq(counts().instances, 0);
+    ck_assert_uint_eq(counts().bytes, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        check_sum(i);
+    }
+}
+END_TEST
+
+static uint32_t run_wide(uint32_t stream, uint32_t kernel, uint32_t count, hdcu_result *out_result)
+{
+    static one_launch ones[600];
+    static hdrt__run_launch run[600];
+    hdrt__call call;
+    uint32_t before = expected[stream];
+    for (uint32_t i = 0; i < count; i++) {
+        prepare(&ones[i], &run[i], stream, kernel, 1);
+        /* Independent: each has its own word. */
+        ones[i].sum = sums + (STREAMS + i) * sizeof(uint32_t);
+    }
+    expected[stream] = before;
+    hdrt__run_place place = {streams[stream], stream, atomic_load(&numbers[stream]) + 1};
+    uint32_t went = hdrt__templates_wide(templates, &place, run, count, &call);
+    if (went) {
+        atomic_store(&numbers[stream], place.sequence);
+    }
+    *out_result = call.result;
+    return went;
+}
+
+START_TEST(test_wide)
+{
+    static const struct {
+        uint32_t count, went;
+    } cases[] = {{7, 0}, {8, 8}, {40, 32}, {600, 512}};
+    uint32_t words[600];
+    hdcu_result result;
+    CU_OK(DRIVER->cuMemFree(sums));
+    CU_OK(DRIVER->cuMemAlloc(&sums, (STREAMS + 600) * sizeof(uint32_t)));
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        CU_OK(DRIVER->cuMemsetD32(sums, 0, STREAMS + 600));
+        ck_assert_uint_eq(run_wide(0, 1, cases[c].count, &result), 0);
+        ck_assert_uint_eq(run_wide(0, 1, cases[c].count, &result), cases[c].went);
+        CU_OK(result);
+        synchronize(0);
+        CU_OK(DRIVER->cuMemcpyDtoH(words, sums + STREAMS * sizeof *words, sizeof words));
+        for (uint32_t i = 0; i < 600; i++) {
+            ck_assert_uint_eq(words[i], i < cases[c].went ? 2 : 0);
+        }
+    }
+    /* A number that keeps coming gets a template of just that many. */
+    run_wide(0, 1, 40, &result);
+    synchronize(0);
+    ck_assert_uint_eq(run_wide(0, 1, 40, &result), 40);
+    ck_assert_uint_eq(run_wide(1, 1, 40, &result), 40);
+    synchronize(0);
+    synchronize(1);
+}
+END_TEST
+
+/* Functions and values change while earlier launches are in flight. */
+START_TEST(test_values)
+{
+    uint32_t state = 11;
+    for (uint32_t done = 0; done < 100000;) {
+        uint32_t stream = random_number(&state) % STREAMS, count = 1 + random_number(&state) % (CHUNK * 4);
+        uint32_t length = 1 + random_number(&state) % 3 * 3, from = random_number(&state) % 2 * 8;
+        run_loop(stream, numbered + from, length, random_number(&state) % 2, count, random_number(&state) % 2);
+        done += count;
+        if (random_number(&state) % 8 == 0) {
+            synchronize(random_number(&state) % STREAMS);
+        }
+    }
+    ck_assert_uint_ge(counts().kernels, 30000);
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        check_sum(i);
+    }
+}
+END_TEST
+
+static void *commit_many(void *argument)
+{
+    uint32_t stream = (uint32_t)(uintptr_t)argument, state = stream + 1;
+    hdrt__scope mine;
+    CK_OK(hdrt__device_enter(dev, &mine));
+    for (int i = 0; i < 150; i++) {
+        run_loop(stream, numbered, 1 + random_number(&state) % 9, 0, 1 + random_number(&state) % 100, i % 2);
+        if (i % 16 == 15) {
+            synchronize(stream);
+        }
+    }
+    hdrt__device_leave(dev, &mine);
+    return NULL;
+}
+
+START_TEST(test_several_committers)
+{
+    pthread_t threads[STREAMS];
+    hdrt__templates_limit(templates, 3277 * 300);
+    for (uintptr_t i = 0; i < STREAMS; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, commit_many, (void *)i), 0);
+    }
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    ck_assert_uint_le(counts().bytes, 3277 * 300);
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        check_sum(i);
+    }
+}
+END_TEST
+
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+START_TEST(test_off)
+{
+    hdrt__templates_destroy(templates);
+    setenv("HDRT_TEMPLATES", "off", 1);
+    templates = hdrt__templates_create(dev, is_complete, NULL);
+    unsetenv("HDRT_TEMPLATES");
+    for (int i = 0; i < 5; i++) {
+        ck_assert_uint_eq(run_loop(0, numbered, 10, 0, 10, false), 0);
+    }
+    ck_assert(!hdrt__templates_forget(templates, kernels[0]->module));
+    check_sum(0);
+}
+END_TEST
+
+START_TEST(test_driver_without_graphs)
+{
+    hdrt__driver_table less = *dev->driver;
+    const hdrt__driver_table *all = dev->driver;
+    hdcu_result result;
+    less.cuGraphInstantiateWithFlags = NULL;
+    hdrt__templates_destroy(templates);
+    dev->driver = &less;
+    templates = hdrt__templates_create(dev, is_complete, NULL);
+    dev->driver = all;
+    ck_assert_uint_eq(run_loop(0, numbered, 1, 0, CHUNK, false), 0);
+    ck_assert_uint_eq(run_loop(0, numbered, 1, 0, CHUNK, false), 0);
+    ck_assert_uint_eq(run_wide(0, 1, 8, &result), 0);
+    ck_assert_uint_eq(run_wide(0, 1, 8, &result), 0);
+    check_sum(0);
+}
+END_TEST
+
+static void make_cache(void)
+{
+    templates = hdrt__templates_create(dev, is_complete, NULL);
+}
+
+/* A first use, a build, refills, another stream's instance, a wide one. \return the first failed launch's result. */
+static hdcu_result use_all(uint32_t *out_served)
+{
+    static one_launch ones[16];
+    static hdrt__run_launch run[16];
+    hdcu_result result = 0, first = 0;
+    *out_served = 0;
+    for (uint32_t round = 0; round < 8; round++) {
+        for (uint32_t i = 0; i < 16; i++) {
+            prepare(&ones[i], &run[i], round % 2, 2 + i, round * 16 + i);
+        }
+        *out_served += commit(round % 2, run, 16, false, &result);
+        first = first ? first : result;
+    }
+    return first;
+}
+
+static const char *const graph_calls[] = {
+    "cuGraphCreate",      "cuGraphAddKernelNode",           "cuGraphInstantiateWithFlags", "cuGraphDestroy",
+    "cuGraphExecDestroy", "cuGraphExecKernelNodeSetParams",
+};
+
+static void check_balance(void)
+{
+    ck_assert_uint_eq(counts().instances, 0);
+    ck_assert_uint_eq(counts().sequences, 0);
+    ck_assert_uint_eq(counts().bytes, 0);
+}
+
+/* Whatever of the building or refilling fails, the launches go out, in order, and later all is well again. */
+START_TEST(test_each_call_fails)
+{
+    char rule[96];
+    uint32_t served, least = UINT32_MAX;
+    hdrt__templates_destroy(templates);
+    for (size_t c = 0; c < sizeof graph_calls / sizeof graph_calls[0]; c++) {
+        for (int nth = 1; nth <= 34; nth += nth < 4 ? 1 : 6) {
+            make_cache();
+            snprintf(rule, sizeof rule, "%s:%d=2", graph_calls[c], nth);
+            inject(rule);
+            ck_assert_uint_eq(use_all(&served), 0);
+            least = served < least ? served : least;
+            check_sum(0);
+            check_sum(1);
+            hdrt__templates_forget(templates, kernels[0]->module);
+            inject(NULL);
+            check_balance();
+            hdrt__templates_destroy(templates);
+        }
+    }
+    ck_assert_uint_lt(least, 7 * 16);
+    make_cache();
+    ck_assert_uint_eq(use_all(&served), 0);
+    ck_assert_uint_ge(served, 6 * 16);
+}
+END_TEST
+
+/* A launch that fails is told, nothing of it went out, and the template is still good. */
+START_TEST(test_launch_fails)
+{
+    one_launch ones[16];
+    hdrt__run_launch run[16];
+    hdcu_result result;
+    for (int round = 0; round < 3; round++) {
+        run_loop(0, numbered, 16, 0, 16, false);
+    }
+    inject("cuGraphLaunch:1=2");
+    uint32_t before = expected[0];
+    for (uint32_t i = 0; i < 16; i++) {
+        prepare(&ones[i], &run[i], 0, i, i);
+    }
+    ck_assert_uint_eq(commit(0, run, 16, false, &result), 0);
+    ck_assert_uint_eq(result, 2);
+    expected[0] = before;
+    check_sum(0);
+    ck_assert_uint_eq(run_loop(0, numbered, 16, 0, 16, false), 16);
+    check_sum(0);
+}
+END_TEST
+
+START_TEST(test_each_allocation_fails)
+{
+    uint32_t served = 0;
+    long allocations = 0;
+    hdcu_result result = 0;
+    hdrt__templates_destroy(templates);
+    FAILING_MALLOC_EACH(n)
+    {
+        hdcu_result this_result = 0;
+        make_cache();
+        if (templates) {
+            this_result = use_all(&served);
+            DRIVER->cuStreamSynchronize(streams[0]);
+            DRIVER->cuStreamSynchronize(streams[1]);
+            hdrt__templates_destroy(templates);
+            templates = NULL;
+        }
+        result = result ? result : this_result;
+        allocations = n;
+    }
+    ck_assert_uint_eq(result, 0);
+    ck_assert_int_gt(allocations, 8);
+    ck_assert_uint_ge(served, 6 * 16);
+    check_sum(0);
+    check_sum(1);
+    make_cache();
+    ck_assert_ptr_nonnull(templates);
+}
+END_TEST
+
+/* On a lost device nothing is called, and all is freed. */
+START_TEST(test_lost)
+{
+    for (int i = 0; i < 3; i++) {
+        run_loop(0, numbered, 10, 0, 10, false);
+    }
+    synchronize(0);
+    hdrt__device_lose(dev, (hdrt__call){700, "cuStreamSynchronize"}, "a test");
+    unsigned long long before = calls_of("cuGraphExecDestroy") + calls_of("cuGraphDestroy");
+    hdrt__templates_destroy(templates);
+    ck_assert_uint_eq(calls_of("cuGraphExecDestroy") + calls_of("cuGraphDestroy"), before);
+    templates = NULL;
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("template");
+    TCase *pure = tcase_create("cuts");
+    tcase_add_test(pure, test_cut_loops);
+    tcase_add_test(pure, test_cut_long_loop);
+    suite_add_tcase(suite, pure);
+
+    TCase *rules = tcase_create("rules");
+    tcase_add_checked_fixture(rules, setup, teardown);
+    tcase_set_timeout(rules, 120);
+    tcase_add_test(rules, test_second_use);
+    tcase_add_test(rules, test_loop_of_seven);
+    tcase_add_test(rules, test_only_changes_are_set);
+    tcase_add_test(rules, test_random_order);
+    tcase_add_test(rules, test_never_repeating);
+    tcase_add_test(rules, test_eviction);
+    tcase_add_test(rules, test_instance_for_each_busy_stream);
+    tcase_add_test(rules, test_forget);
+    tcase_add_test(rules, test_wide);
+    tcase_add_test(rules, test_values);
+    tcase_add_test(rules, test_several_committers);
+    tcase_add_test(rules, test_off);
+    tcase_add_test(rules, test_driver_without_graphs);
+    suite_add_tcase(suite, rules);
+
+    TCase *failures = tcase_create("failures");
+    tcase_add_checked_fixture(failures, setup, teardown);
+    tcase_set_timeout(failures, 120);
+    tcase_add_test(failures, test_each_call_fails);
+    tcase_add_test(failures, test_launch_fails);
+    tcase_add_test(failures, test_each_allocation_fails);
+    tcase_add_test(failures, test_lost);
+    add_soft_tcase(suite, failures, "failures");
+    return run_suite(suite);
+}
