@@ -419,6 +419,8 @@ hdrt_status hdrt__jit_obtain(hdrt__jit *jit, const hdrt__input *input, const hdr
     status = begin_job(&job, input, target);
     if (status == HDRT_OK)
         status = obtain(&job, !input->asked.no_cache);
+    if (status == HDRT_OK && !input->asked.no_cache)
+        hdrt__recording_add(jit->recording, &job.key, input, &job.request);
     hdrt__chosen_free(&job.chosen);
     pthread_setcancelstate(cancel_state, NULL);
     if (status != HDRT_OK && status != HDRT_ERROR_COMPILE)

@@ -33,6 +33,8 @@ hdrt_status hdrt__jit_create(const hdrt__jit_config *config, hdrt__jit **out_jit
     if (status == HDRT_OK)
         status = hdrt__memory_cache_create(&jit->memory);
     if (status == HDRT_OK)
+        status = hdrt__recording_create(&jit->recording);
+    if (status == HDRT_OK)
         status = hdrt__store_open(config->cache_dir, &jit->store);
     if (status != HDRT_OK) {
         hdrt__jit_destroy(jit);
@@ -52,6 +54,7 @@ void hdrt__jit_destroy(hdrt__jit *jit)
         hdrt__found_free(&jit->compilers[i].found);
         hdrt__identity_free(&jit->compilers[i].identity);
     }
+    hdrt__recording_destroy(jit->recording);
     hdrt__memory_cache_destroy(jit->memory);
     hdrt__store_close(jit->store);
     pthread_mutex_destroy(&jit->lock);

@@ -76,13 +76,12 @@ static hdrt_status set_names(const hdrt_source *source, const char *here, hdrt__
                           *name ? "more than one line" : "empty");
     if (source->path) {
         /* Quoted includes are found beside the file, whatever it is called in messages. */
-        char *path = *source->path == '/' ? strdup(source->path) : hdrt__path_join(here, source->path);
-        if (path)
-            out->name = source->name ? strdup(source->name) : strdup(path);
-        char *slash = path ? strrchr(path, '/') : NULL;
-        if (slash)
-            slash[slash == path] = '\0';
-        out->directory = path;
+        out->path = *source->path == '/' ? strdup(source->path) : hdrt__path_join(here, source->path);
+        if (!out->path)
+            return hdrt__fail_memory(strlen(name), "the source's name");
+        out->name = strdup(source->name ? source->name : out->path);
+        size_t folder = (size_t)(strrchr(out->path, '/') - out->path);
+        out->directory = strndup(out->path, folder ? folder : 1);
     } else {
         out->name = strdup(name);
         out->directory = strdup(here);
@@ -257,6 +256,7 @@ void hdrt__input_free(hdrt__input *input)
 {
     free(input->bytes);
     free(input->name);
+    free(input->path);
     free(input->directory);
     hdrt__option_list_free(&input->options);
     for (uint32_t i = 0; i < input->header_count; i++) {

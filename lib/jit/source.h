@@ -16,6 +16,7 @@ typedef struct hdrt__input {
     const char *text;  /* in bytes, behind a byte-order mark */
     size_t size;
     char *name;        /* what the compiler calls it */
+    char *path;        /* of its file, absolute; NULL: it was in memory */
     char *directory;   /* absolute */
     hdrt__option_list options;
     hdrt__text_pair *headers; /* in memory */

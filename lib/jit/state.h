@@ -11,6 +11,7 @@
 #include "jit/identity.h"
 #include "jit/jit.h"
 #include "jit/memory.h"
+#include "jit/recording.h"
 #include "jit/worker.h"
 
 /* A compiler that was looked for. Found once; its identity is made again when one of its files changes. */
@@ -26,6 +27,7 @@ struct hdrt__jit {
     uint64_t fork_generation;
     hdrt__store *store;
     hdrt__memory_cache *memory;
+    hdrt__recording *recording; /* NULL: not asked for */
     pthread_mutex_t lock; /* guards what follows */
     struct hdrt__jit_compiler_entry compilers[HDRT_COMPILER_CLANG + 1];
     bool libdevice_searched;

@@ -379,6 +379,54 @@ START_TEST(header_names_that_cannot_be)
 }
 END_TEST
 
+/* ---- recording --------------------------------------------------------------------------------------------------- */
+
+START_TEST(compiles_are_recorded)
+{
+    static const char *const given[] = {"-DA=\"x\"", "-I", "relative"}, *const names[] = {"k"};
+    static const char *const header_names[] = {"h.h"}, *const header_texts[] = {"#define B 1\n"};
+    hdrt_source source = text_source(SIMPLE "// \xff\n"), file = HDRT_SOURCE_INIT;
+    hdrt_compile_options options = HDRT_COMPILE_OPTIONS_INIT;
+    hdrt_module *module;
+    char text[8192] = "";
+    setenv("HDRT_RECORD", in_root("record"), 1);
+    make_runtime(NULL, 1);
+    CHECK(hdrt_module_compile(device, &source, NULL, &module));
+    unsetenv("HDRT_RECORD"); /* asked for on the first compile */
+    hdrt_module_destroy(module);
+    write_file(in_root("k.cu"), SIMPLE);
+    file.path = in_root("k.cu");
+    file.header_names = header_names;
+    file.header_texts = header_texts;
+    file.header_count = 1;
+    options.options = given;
+    options.option_count = 3;
+    options.names = names;
+    options.name_count = 1;
+    for (int i = 0; i < 2; i++) { /* the second time from the cache: recorded once */
+        CHECK(hdrt_module_compile(device, &file, &options, &module));
+        hdrt_module_destroy(module);
+    }
+    source.text = "error";
+    ck_assert_int_eq(hdrt_module_compile(device, &source, NULL, &module), HDRT_ERROR_COMPILE); /* not recorded */
+    FILE *stream = fopen(in_root("record"), "r");
+    ck_assert_ptr_nonnull(stream);
+    size_t size = fread(text, 1, sizeof text - 1, stream);
+    fclose(stream);
+    char *second = strchr(text, '\n');
+    ck_assert_ptr_nonnull(second);
+    ck_assert_ptr_eq(strchr(second + 1, '\n'), text + size - 1);
+    *second++ = '\0';
+    ck_assert_msg(strstr(text, "\"text_base64\":\"") && strstr(text, "\"name\":\"source.cu\"") &&
+                      strstr(text, "\"compiler\":\"clang\",\"kind\":\"ptx\",\"arch\":\"sm_") &&
+                      strstr(text, "\"lower_arch\":true}"), "%s", text);
+    ck_assert_msg(strstr(second, "\"path\":\"/tmp/hdrt-test-service-") && !strstr(second, "\"text\":\"extern") &&
+                      strstr(second, "\"headers\":[{\"name\":\"h.h\",\"text\":\"#define B 1\\n\"}]") &&
+                      strstr(second, "\"options\":[\"-DA=\\\"x\\\"\",\"-I/") && strstr(second, "\"names\":[\"k\"]"),
+                  "%s", second);
+}
+END_TEST
+
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
 START_TEST(a_batch)
@@ -429,6 +477,7 @@ int main(void)
     tcase_add_loop_test(cases, names_that_cannot_be, 0, (int)(sizeof not_expressions / sizeof *not_expressions));
     tcase_add_test(cases, headers_in_memory);
     tcase_add_loop_test(cases, header_names_that_cannot_be, 0, 9);
+    tcase_add_test(cases, compiles_are_recorded);
     tcase_add_test(cases, a_batch);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
