@@ -196,7 +196,8 @@ static float nbody_step = 0.01f;
 
 static const char nbody_declarations[] =
     ".visible .entry nbody(.param .u64 p, .param .u64 v, .param .u32 n, .param .f32 dt)\n{\n"
-    ".reg .pred %p<4>;\n.reg .b32 %r<12>;\n.reg .f32 %f<32>;\n.reg .b64 %rd<26>;\n.shared .align 16 .b8 bodies[2048];\n";
+    ".reg .pred %p<4>;\n.reg .b32 %r<12>;\n.reg .f32 %f<32>;\n.reg .b64 %rd<26>;\n"
+    ".shared .align 16 .b8 bodies[2048];\n";
 static const char nbody_begin[] =
     "ld.param.f32 %f31, [dt];\nld.param.u32 %r4, [n];\nld.param.u64 %rd8, [v];\ncvta.to.global.u64 %rd1, %rd8;\n"
     "mov.u32 %r5, %ctaid.x;\nshl.b32 %r6, %r5, 7;\nmov.u32 %r1, %tid.x;\nadd.s32 %r7, %r6, %r1;\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scans, normalisations, stencils, random numbers, sorts, sparse matrices and graphs, against the CPU. Whole numbers and
- * fractions of two make sums exact in any order; what an approximate function is part of has that function's error. */
+/* Scans, normalisations, stencils, random numbers, sorts, sparse matrices and graphs, against the CPU. Whole numbers
+ * and fractions of two make sums exact in any order; what an approximate function is part of has its error. */
 #include "corpus.h"
 
 CORPUS(scan, "06_scan.cu")
@@ -334,11 +334,11 @@ static uint32_t distance(int64_t a, int64_t b) { return (uint32_t)(a > b ? a - b
 static uint32_t bits(uint32_t x, uint32_t y)
 {
     int32_t sx = (int32_t)x, sy = (int32_t)y;
-    uint32_t sum = (uint32_t)__builtin_popcount(x) + (x ? (uint32_t)__builtin_clz(x) : 32) + (uint32_t)__builtin_ffs(sx);
+    uint32_t sum = (uint32_t)__builtin_popcount(x) + (x ? (uint32_t)__builtin_clz(x) : 32);
     uint64_t both = (uint64_t)y << 32 | x;
     unsigned int shift = y < 32 ? y : 32;
     uint32_t added = 0, apart = 0, dot = 7;
-    sum += (uint32_t)reversed(x, 32);
+    sum += (uint32_t)__builtin_ffs(sx) + (uint32_t)reversed(x, 32);
     sum += byte(x, 1) << 24 | byte(x, 3) << 16 | byte(y, 1) << 8 | byte(y, 3); /* selector 0x1357 */
     sum += (uint32_t)(both << 7 >> 32) + (uint32_t)(both >> shift);
     sum += distance(sx, sy) + 1 + (uint32_t)((int32_t)(x << 8) >> 8) * (uint32_t)((int32_t)(y << 8) >> 8);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the language has besides arithmetic: groups, votes, divergence, calls, variables, printing, inline PTX, barriers.
- * Against the CPU, bit for bit. */
+/* What the language has besides arithmetic: groups, votes, divergence, calls, variables, printing, inline PTX and
+ * barriers. Against the CPU, bit for bit. */
 #include "corpus.h"
 
 #include <unistd.h>
+
+#define FUNCTION static
+#include "kernels/recursion_cases.h"
 
 CORPUS(groups, "14_coop.cu")
 CORPUS(votes, "15_vote.cu")
@@ -205,6 +208,19 @@ START_TEST(recursion)
     TAKE(out, device);
     for (int i = 0; i < 64; i++)
         ck_assert_int_eq(out[i], fibonacci[i & 7]);
+}
+END_TEST
+
+static void open_recursion(void) { kernel_runner_open(&runner, "tests/unit/kernels/recursion.cu"); }
+
+START_TEST(recursion_by_seventeen_ways)
+{
+    uint32_t out[192];
+    hdrt_ptr device = ROOM(out);
+    RUN("recurse", 2, 96, device);
+    TAKE(out, device);
+    for (uint32_t t = 0; t < 192; t++)
+        ck_assert_uint_eq(out[t], evaluate(t * 7919, (int)(t % 11)));
 }
 END_TEST
 
@@ -567,6 +583,7 @@ static Suite *corpus_suite(void)
     CASE(votes, votes, what_is_positive_is_kept, divergence);
     CASE(control, a_switch, recursion, pointers_to_functions, structures_by_value, arrays_of_a_thread,
          virtual_functions);
+    CASE(recursion, recursion_by_seventeen_ways);
     CASE(variables, variables_with_initial_values, instances_of_a_template);
     CASE(printing, assertions_that_hold, clocks_and_places, memory_from_the_device_heap);
     CASE(inline_ptx, inline_instructions, a_flag_is_released_and_acquired, loads_and_stores_with_hints);

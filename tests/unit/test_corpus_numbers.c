@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Mathematical functions, directed rounding, f16 and bf16 in whole kernels, against the CPU: bit for bit where IEEE says
- * so, else within the sum of what CUDA documents for each function. */
+/* Mathematical functions, directed rounding, f16 and bf16 in whole kernels, against the CPU: bit for bit where IEEE
+ * says so, else within the sum of what CUDA documents for each function. */
 #include "corpus.h"
 #include "half_formats.h"
 
@@ -285,7 +285,8 @@ START_TEST(pairs_of_halves)
     TAKE(out, device_y);
     DROP(device_a);
     for (int i = 0; i < 2 * HALVES; i++)
-        ck_assert_uint_eq(out[i], sum_of(F16, value(F16, i % 2 ? k.high : k.low) * value(F16, a[i]) + value(F16, y[i])));
+        ck_assert_uint_eq(out[i],
+                          sum_of(F16, value(F16, i % 2 ? k.high : k.low) * value(F16, a[i]) + value(F16, y[i])));
 }
 END_TEST
 
