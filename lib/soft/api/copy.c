@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "soft/api/entry.h"
+#include "soft/check/history.h"
 
 /* An H200 reads so much of a pageable source at the call; above it the call waits for its turn in the stream. */
 #define STAGED_MOST ((uint64_t)1 << 20)
@@ -152,10 +153,14 @@ static int copy_on(hdsoft__stream *stream, hdsoft__copy_plan *plan, bool async)
         }
         wait = !stage(copy);
     }
+    /* CUDA promises that it has been made in these cases; that it waits in others is this driver's way. */
+    bool promised = plan->pageable_destination || plan->all_host || (!async && plan->any_host && !plan->pageable_source);
     int status = hdsoft__enqueue(stream, plan->task, NULL, 0, &position);
-    if (status || !wait)
-        return status;
-    return (int)hdsoft__synchronised(hdsoft__wait(stream, position));
+    hdsoft__history *seen = !status && promised ? hdsoft__history_hold(stream->history) : NULL;
+    if (!status && wait)
+        status = (int)hdsoft__synchronised(hdsoft__wait(stream, position));
+    hdsoft__history_saw(seen, !status);
+    return status;
 }
 
 static hdcu_result copy_region(const hdcu_memcpy3d *region, hdcu_stream handle, bool async)
@@ -168,7 +173,11 @@ static hdcu_result copy_region(const hdcu_memcpy3d *region, hdcu_stream handle, 
     if (status || !plan.task)
         return (hdcu_result)status;
     stream->references++; /* it may be destroyed by another thread while this one waits */
+    /* Of a synchronous copy from pageable memory CUDA promises only that its stream had got to it. */
+    bool settled = !async && plan.pageable_source && !plan.pageable_destination && !stream->capture;
+    hdsoft__history *seen = settled ? hdsoft__history_expect(stream) : NULL;
     status = copy_on(stream, &plan, async);
+    hdsoft__history_saw(seen, !status);
     hdsoft__stream_release(stream);
     return (hdcu_result)status;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "soft/api/entry.h"
+#include "soft/check/history.h"
 #include "soft/model/capture.h"
 
 #define ALL_FLAGS (HDCU_EVENT_BLOCKING_SYNC | HDCU_EVENT_DISABLE_TIMING | HDCU_EVENT_INTERPROCESS)
@@ -110,7 +111,7 @@ hdcu_result hdsoft__cuStreamWaitEvent(hdcu_stream handle, hdcu_event event, unsi
         return (hdcu_result)hdsoft__capture_wait(stream, event);
     /* Bound now: what the event is recorded to later does not matter to this wait. */
     const hdsoft__mark *mark = event->mark;
-    if (!mark || hdsoft__reached(mark->at.stream, mark->at.position))
+    if (!mark || (hdsoft__reached(mark->at.stream, mark->at.position) && !mark->at.history))
         return 0;
     return (hdcu_result)hdsoft__enqueue_event_wait(stream, &mark->at);
 }
@@ -135,10 +136,12 @@ hdcu_result hdsoft__cuEventQuery(hdcu_event event)
     if (status)
         return (hdcu_result)status;
     hdsoft__mark *mark = event->mark;
-    if (!mark || hdsoft__reached(mark->at.stream, mark->at.position))
+    if (!mark)
         return 0;
     mark->references++; /* another thread may record or destroy the event meanwhile */
-    bool reached = hdsoft__query(mark->at.stream, mark->at.position, &mark->queries);
+    bool reached = hdsoft__reached(mark->at.stream, mark->at.position) ||
+                   hdsoft__query(mark->at.stream, mark->at.position, &mark->queries);
+    hdsoft__history_saw(hdsoft__history_hold(mark->at.history), reached);
     hdsoft__mark_release(mark);
     return reached ? 0 : HDCU_ERROR_NOT_READY;
 }
@@ -150,7 +153,9 @@ hdcu_result hdsoft__cuEventSynchronize(hdcu_event event)
         return (hdcu_result)status;
     if (event->mark) {
         hdsoft__dependency at = event->mark->at; /* another thread may record or destroy the event meanwhile */
+        hdsoft__history_hold(at.history);
         status = hdsoft__wait(at.stream, at.position);
+        hdsoft__history_saw(at.history, !status);
     }
     return hdsoft__synchronised(status);
 }
@@ -167,6 +172,8 @@ hdcu_result hdsoft__cuEventElapsedTime(float *milliseconds, hdcu_event from, hdc
     const hdsoft__mark *first = from->mark, *last = to->mark;
     if (!hdsoft__reached(first->at.stream, first->at.position) || !hdsoft__reached(last->at.stream, last->at.position))
         return HDCU_ERROR_NOT_READY;
+    hdsoft__history_saw(hdsoft__history_hold(first->at.history), true);
+    hdsoft__history_saw(hdsoft__history_hold(last->at.history), true);
     *milliseconds = (float)((double)(int64_t)(last->time - first->time) / 1e6);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "soft/api/entry.h"
+#include "soft/check/history.h"
 
 int hdsoft__fill_task(uint64_t address, size_t pitch, uint32_t value, unsigned element, size_t width, size_t height,
                       hdsoft__task **out, bool *pinned)
@@ -43,7 +44,10 @@ static hdcu_result fill(uint64_t address, size_t pitch, uint32_t value, unsigned
     /* Only a synchronous one into host memory waits. */
     if (status || async || !pinned)
         return (hdcu_result)status;
-    return hdsoft__synchronised(hdsoft__wait(stream, position));
+    hdsoft__history *seen = hdsoft__history_hold(stream->history);
+    status = hdsoft__wait(stream, position);
+    hdsoft__history_saw(seen, !status);
+    return hdsoft__synchronised(status);
 }
 
 hdcu_result hdsoft__cuMemsetD8(hdcu_pointer to, unsigned char value, size_t count)

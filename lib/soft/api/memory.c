@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include "soft/api/entry.h"
+#include "soft/check/history.h"
 #include "soft/model/pool.h"
 
 #define PITCH_ALIGNMENT 512
@@ -46,6 +47,18 @@ hdcu_result hdsoft__cuMemAllocPitch(hdcu_pointer *out, size_t *pitch, size_t wid
     return status;
 }
 
+/* Nothing waits for those who use the range: the free must come after them. */
+static void freed_now(const hdsoft_range *range)
+{
+    hdsoft__operation *operation = hdsoft__history_host_operation(HDSOFT__OPERATION_FREE);
+    if (!operation)
+        return;
+    hdsoft__check_lock();
+    hdsoft__check_freed(operation, range);
+    hdsoft__check_unlock();
+    hdsoft__operation_release(operation);
+}
+
 hdcu_result hdsoft__cuMemFree(hdcu_pointer address)
 {
     hdsoft__context *context;
@@ -65,6 +78,8 @@ hdcu_result hdsoft__cuMemFree(hdcu_pointer address)
         status = hdsoft__wait_since(device, allocation.birth);
     else if (allocation.state == HDSOFT__RANGE_PENDING)
         status = hdsoft__wait_all(device, NULL);
+    else
+        freed_now(&allocation.range);
     hdsoft__memory_remove(device->memory, &allocation);
     if (allocation.pool)
         hdsoft__pool_gave(allocation.pool, allocation.range.end - allocation.range.base);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "soft/api/entry.h"
+#include "soft/check/history.h"
 #include "soft/model/capture.h"
 
 #define LEAST_PRIORITY 0
@@ -120,14 +121,18 @@ hdcu_result hdsoft__cuStreamQuery(hdcu_stream handle)
     int status = find_to_wait(handle, &stream);
     if (status)
         return (hdcu_result)status;
+    hdsoft__history *seen = hdsoft__history_expect(stream);
     hdsoft__stream *left = unfinished(stream);
-    if (!left)
+    if (!left) {
+        hdsoft__history_saw(seen, true);
         return 0;
+    }
     stream->references++; /* both may be destroyed by another thread while this one waits */
     left->references++;
     bool reached = hdsoft__query(left, left->issued, &left->queries) && !unfinished(stream);
     hdsoft__stream_release(left);
     hdsoft__stream_release(stream);
+    hdsoft__history_saw(seen, reached);
     return reached ? 0 : HDCU_ERROR_NOT_READY;
 }
 
@@ -136,7 +141,10 @@ hdcu_result hdsoft__cuStreamSynchronize(hdcu_stream handle)
     hdsoft__stream *stream;
     uint64_t position;
     int status = find_to_wait(handle, &stream);
-    if (!status && unfinished(stream)) {
+    if (status)
+        return (hdcu_result)status;
+    hdsoft__history *seen = hdsoft__history_expect(stream);
+    if (unfinished(stream)) {
         /* For the legacy stream an empty command waits for whom it must. */
         position = stream->issued;
         if (stream->legacy)
@@ -144,6 +152,7 @@ hdcu_result hdsoft__cuStreamSynchronize(hdcu_stream handle)
         if (!status)
             status = hdsoft__wait(stream, position);
     }
+    hdsoft__history_saw(seen, !status);
     return hdsoft__synchronised(status);
 }
 

@@ -2,6 +2,9 @@
 #include "soft/check/check.h"
 
 #include "soft/check/init.h"
+#include "soft/check/race.h"
+#include "soft/check/release.h"
+#include "soft/check/shadow.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -142,6 +145,7 @@ void hdsoft__operation_release(hdsoft__operation *operation)
 {
     if (!operation || atomic_fetch_sub(&operation->references, 1) != 1)
         return;
+    hdsoft__race_free(operation->race);
     hdsoft__lines_release(operation->lines);
     free(operation->kernel);
     free(operation);
@@ -149,14 +153,14 @@ void hdsoft__operation_release(hdsoft__operation *operation)
 
 static void tell_access(void *context, const hdsoft_access *access)
 {
-    (void)context;
     if (hdsoft__checking(HDSOFT_CHECK_INIT))
         hdsoft__init_access(access);
+    hdsoft__race_access(context, access);
 }
 
 static void tell_fence(void *context)
 {
-    (void)context;
+    hdsoft__race_fence(context);
 }
 
 const hdsoft_watch *hdsoft__operation_watch(hdsoft__operation *operation)
@@ -174,13 +178,14 @@ const hdsoft_watch *hdsoft__operation_watch(hdsoft__operation *operation)
 
 void hdsoft__check_read(hdsoft__operation *operation, uint64_t address, uint64_t bytes)
 {
-    (void)operation, (void)address, (void)bytes;
+    hdsoft__race_read(operation, address, bytes);
 }
 
 void hdsoft__check_write(hdsoft__operation *operation, uint64_t address, uint64_t bytes)
 {
     if (hdsoft__checking(HDSOFT_CHECK_INIT) && operation->kind != HDSOFT__OPERATION_COPY)
         hdsoft__init_written(address, bytes); /* what a copy moves is not always written */
+    hdsoft__race_write(operation, address, bytes);
 }
 
 void hdsoft__check_moved(hdsoft__operation *operation, uint64_t from, uint64_t to, uint64_t bytes)
@@ -191,23 +196,26 @@ void hdsoft__check_moved(hdsoft__operation *operation, uint64_t from, uint64_t t
 
 void hdsoft__check_allocated(hdsoft__operation *operation, const hdsoft_range *range)
 {
-    (void)operation, (void)range;
+    hdsoft__race_allocated(operation, range);
 }
 
 void hdsoft__check_freed(hdsoft__operation *operation, const hdsoft_range *range)
 {
-    (void)operation, (void)range;
+    hdsoft__race_freed(operation, range);
 }
 
 void hdsoft__check_appeared(const hdsoft_range *range)
 {
     if (hdsoft__checking(HDSOFT_CHECK_INIT))
         hdsoft__init_appeared(range);
+    if (hdsoft__checking(HDSOFT_CHECK_RACE) && !hdsoft__shadow_add(range))
+        hdsoft__race_give_up("there is no memory for what was touched by whom");
 }
 
 void hdsoft__check_vanished(const hdsoft_range *range)
 {
-    (void)range;
+    hdsoft__shadow_remove(range);
+    hdsoft__release_forget(range->base, range->end);
 }
 
 /* ---- text ---- */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "soft/check/order.h"
+#include "soft/check/history.h"
 #include "soft/model/executor.h"
 #include "soft/model/graph.h"
 #include "soft/model/trace.h"
@@ -44,13 +44,15 @@ void hdsoft__command_free(hdsoft__command *command)
         hdsoft__stream_release(command->dependencies[i].stream);
     for (uint32_t i = 0; i < command->work_count; i++) {
         hdsoft_run_end(command->works[i].run);
-        hdsoft__order_end(&command->works[i]);
+        hdsoft__operation_release(command->works[i].operation);
         hdsoft__task_release(command->works[i].task);
     }
     if (command->works != command->only) {
         free(command->works);
         free(command->ready);
     }
+    hdsoft__history_complete(command->history);
+    hdsoft__history_release(command->history);
     hdsoft__precedence_release(command->order);
     hdsoft__mark_release(command->mark);
     free(command->dependencies);
@@ -122,11 +124,16 @@ void hdsoft__drain(hdsoft__device *device)
 }
 
 /* What of a task is done under the lock: pools are counted when the stream gets to the free, graphs record events. */
-static void finish_task(hdsoft__stream *stream, hdsoft__task *task)
+static void finish_task(hdsoft__stream *stream, hdsoft__task *task, hdsoft__operation *operation)
 {
+    if (task->kind == HDSOFT__TASK_HOST)
+        hdsoft__history_return(operation);
+    if (task->kind == HDSOFT__TASK_WAIT_EVENT && task->event->mark)
+        hdsoft__history_met(operation, task->event->mark->at.history);
     if (task->kind == HDSOFT__TASK_RECORD_EVENT) {
         hdsoft__mark *mark = hdsoft__mark_reached(stream);
         if (mark) {
+            mark->at.history = hdsoft__history_so_far(operation);
             hdsoft__mark_release(task->event->mark);
             task->event->mark = mark;
             task->event->capture_id = 0;
@@ -135,6 +142,14 @@ static void finish_task(hdsoft__stream *stream, hdsoft__task *task)
     hdsoft__the.gpu_waits += task->kind == HDSOFT__TASK_WAIT_EVENT;
     if (task->kind == HDSOFT__TASK_FREE)
         hdsoft__task_freed(task);
+}
+
+static void begin_operation(hdsoft__work *work)
+{
+    hdsoft__command *command = work->command;
+    if (work->task && !work->operation)
+        work->operation = hdsoft__history_begin(command->stream, command->history,
+                                                (uint32_t)(work - command->works), work->task, command->enqueued);
 }
 
 static void leave_ready(hdsoft__command *command, uint32_t index)
@@ -159,9 +174,11 @@ void hdsoft__work_done(hdsoft__work *work)
     hdsoft__stream *stream = command->stream;
     uint32_t place = (uint32_t)(work - command->works);
     hdsoft__trace_end(work);
-    hdsoft__order_end(work);
+    begin_operation(work);
     if (work->task)
-        finish_task(stream, work->task);
+        finish_task(stream, work->task, work->operation);
+    hdsoft__history_end(command->history, place, work->operation);
+    work->operation = NULL;
     for (uint32_t i = 0; i < command->ready_count; i++) {
         if (command->ready[i] == place) {
             leave_ready(command, i);
@@ -171,6 +188,7 @@ void hdsoft__work_done(hdsoft__work *work)
     const hdsoft__precedence *order = command->order;
     for (uint32_t i = order ? order->first[place] : 0; order && i < order->first[place + 1]; i++) {
         uint32_t follower = order->followers[i];
+        hdsoft__history_follow(command->history, place, follower);
         if (!--command->works[follower].waits)
             command->ready[command->ready_count++] = follower;
     }
@@ -279,7 +297,8 @@ bool hdsoft__work_call(hdsoft__device *device, hdsoft__work *work)
         return false;
     }
     hdsoft__trace_begin(work);
-    hdsoft__order_begin(work);
+    begin_operation(work);
+    hdsoft__history_call(work->operation);
     work->begun = work->calling = work->command->begun = true;
     device->call = work;
     pthread_cond_signal(&device->calls);
@@ -294,7 +313,7 @@ int hdsoft__work_step_only(hdsoft__device *device, hdsoft__work *work, uint64_t 
     if (!work->task)
         return 0;
     char text[1024];
-    hdsoft__order_begin(work);
+    begin_operation(work);
     device->stepping = work->command->stream;
     hdsoft__unlock();
     hdsoft__memory_use_begin(hdsoft__the.hosts);

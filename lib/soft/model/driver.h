@@ -40,6 +40,7 @@ typedef struct CUmemPoolHandle_st hdsoft__pool;
 typedef struct hdsoft__device hdsoft__device;
 typedef struct hdsoft__capture hdsoft__capture;
 typedef struct hdsoft__operation hdsoft__operation; /* check/check.h */
+typedef struct hdsoft__history hdsoft__history;     /* check/history.h; NULL while races are not looked for */
 
 typedef enum hdsoft__kind {
     HDSOFT__CONTEXT = 1, HDSOFT__STREAM, HDSOFT__EVENT, HDSOFT__MODULE, HDSOFT__FUNCTION, HDSOFT__LIBRARY,
@@ -115,6 +116,7 @@ typedef struct hdsoft__task {
 typedef struct hdsoft__dependency {
     hdsoft__stream *stream;
     uint64_t position;
+    hdsoft__history *history; /* of a mark, which holds it */
 } hdsoft__dependency;
 
 /* What one cuEventRecord stands for; events and the record command share it. */
@@ -166,6 +168,7 @@ struct hdsoft__command {
     bool is_wait;                    /* cuStreamWaitEvent's */
     bool begun;                      /* something of it was started */
     const hdsoft__site *enqueued;    /* by which call; NULL: unknown */
+    hdsoft__history *history;
 };
 
 /* ---- objects ---- */
@@ -182,6 +185,8 @@ struct CUstream_st {
     int priority;
     bool legacy, per_thread, destroyed;
     const hdsoft__site *made;
+    hdsoft__history *history;                        /* of the last command */
+    uint32_t *chains, chain_count;                   /* check/history.c */
     hdsoft__capture *capture;
     hdsoft__node **capture_nodes;                    /* what the next captured node depends on */
     size_t capture_count;
@@ -208,6 +213,7 @@ struct CUctx_st {
     hdsoft__event *events;
     hdsoft__module *modules;
     unsigned peers;                                  /* devices whose memory was opened to this context's */
+    struct hdsoft__clock *departed;                  /* what streams that are gone have done: check/history.c */
 };
 
 struct CUmemPoolHandle_st {

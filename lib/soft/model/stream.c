@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft/check/history.h"
 #include "soft/model/capture.h"
 #include "soft/model/executor.h"
 #include "soft/model/graph.h"
@@ -57,6 +58,7 @@ void hdsoft__stream_retire(hdsoft__stream *stream)
         stream->previous->next = stream->next;
     else
         stream->context->streams = stream->next;
+    hdsoft__history_forget(stream);
     hdsoft__memory_uncharge(stream->context->device->memory, STREAM_BYTES);
     hdsoft__stream_release(stream);
 }
@@ -131,7 +133,7 @@ static void add_dependency(hdsoft__command *command, hdsoft__stream *stream, uin
     if (hdsoft__reached(stream, position))
         return;
     stream->references++;
-    command->dependencies[command->dependency_count++] = (hdsoft__dependency){stream, position};
+    command->dependencies[command->dependency_count++] = (hdsoft__dependency){stream, position, NULL};
 }
 
 /* The legacy-stream rule: how many streams a command must wait for at most, or, with add, wait for them. */
@@ -188,6 +190,7 @@ static int append(hdsoft__stream *stream, hdsoft__command *command, const hdsoft
     command->position = ++stream->issued;
     command->sequence = ++hdsoft__the.next_sequence;
     command->enqueued = hdsoft__site_here();
+    command->history = hdsoft__history_new(stream, dependencies, count, command->work_count);
     if (hdsoft__the.policy != HDSOFT__EAGER && hdsoft__the.options.patience != UINT64_MAX)
         command->deadline = hdsoft__now() + hdsoft__the.options.patience;
     if (command->is_launch)
@@ -360,8 +363,10 @@ int hdsoft__wait_all(hdsoft__device *device, const hdsoft__context *context)
 {
     uint64_t sequence = hdsoft__the.next_sequence, position;
     hdsoft__stream *stream;
+    hdsoft__history *seen = hdsoft__history_expect_all(device, context);
     while (!atomic_load(&device->fault) && (stream = unfinished(device, context, sequence, &position)))
         hdsoft__wait(stream, position);
+    hdsoft__history_saw(seen, true);
     return (int)atomic_load(&device->fault);
 }
 
@@ -375,7 +380,10 @@ int hdsoft__wait_since(hdsoft__device *device, uint64_t birth)
             stream = stream->busy_next;
         } while (!later && stream != device->busy);
     }
-    return later ? hdsoft__wait_all(device, NULL) : (int)atomic_load(&device->fault);
+    if (later)
+        return hdsoft__wait_all(device, NULL);
+    hdsoft__history_saw(hdsoft__history_expect_all(device, NULL), true); /* it would have been waited for */
+    return (int)atomic_load(&device->fault);
 }
 
 /* ---- marks ---- */
@@ -395,6 +403,7 @@ hdsoft__mark *hdsoft__mark_enqueue(hdsoft__stream *stream)
         return NULL;
     }
     mark->at.stream = stream;
+    mark->at.history = hdsoft__history_hold(command->history);
     stream->references++;
     return mark;
 }
@@ -405,7 +414,7 @@ hdsoft__mark *hdsoft__mark_reached(hdsoft__stream *stream)
     if (!mark)
         return NULL;
     mark->references = 1;
-    mark->at = (hdsoft__dependency){stream, stream->completed};
+    mark->at = (hdsoft__dependency){stream, stream->completed, NULL};
     mark->time = hdsoft__timestamp();
     stream->references++;
     return mark;
@@ -424,6 +433,7 @@ void hdsoft__mark_release(hdsoft__mark *mark)
 {
     if (!mark || --mark->references)
         return;
+    hdsoft__history_release(mark->at.history);
     if (mark->at.stream)
         hdsoft__stream_release(mark->at.stream);
     free(mark);
