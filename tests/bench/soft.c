@@ -14,8 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "driver/cuda_table.h"
-
 #include "soft_kernels.h"
 
 void *hdsoft_get_proc_address(const char *symbol);
@@ -72,7 +70,8 @@ static hdcu_function load(const char *ptx, const char *name)
 static double measure(const soft_kernel *kernel)
 {
     void *input[SOFT_BUFFERS] = {NULL}, *arguments[SOFT_ARGUMENTS], *result;
-    uint64_t buffers[SOFT_BUFFERS], instructions;
+    hdcu_pointer buffers[SOFT_BUFFERS];
+    uint64_t instructions;
     double least = 1e9;
 
     for (int i = 0; i < SOFT_BUFFERS; i++) {
@@ -109,18 +108,18 @@ static double measure(const soft_kernel *kernel)
 }
 
 /* The child prints its line; false: past the limit, or it failed. */
-static bool run(const soft_kernel *kernel, const setting *setting)
+static bool run(const soft_kernel *kernel, const setting *with)
 {
-    double limit = kernel->limit * setting->factor;
+    double limit = kernel->limit * with->factor;
     int status;
 
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        setenv("HDSOFT_ISA", setting->isa, 1);
-        setenv("HDSOFT_CHECK", setting->check, 1);
+        setenv("HDSOFT_ISA", with->isa, 1);
+        setenv("HDSOFT_CHECK", with->check, 1);
         double nanoseconds = measure(kernel);
-        printf("%s%s %.3f %.1f\n", kernel->name, setting->suffix, nanoseconds, limit);
+        printf("%s%s %.3f %.1f\n", kernel->name, with->suffix, nanoseconds, limit);
         exit(nanoseconds > limit);
     }
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;

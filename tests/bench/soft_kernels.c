@@ -86,7 +86,7 @@ static void saxpy_fill(void *const input[SOFT_BUFFERS])
     fill_fractions(input[1], SAXPY_N, 2);
 }
 
-static void saxpy_arguments(uint64_t buffers[SOFT_BUFFERS], void *arguments[SOFT_ARGUMENTS])
+static void saxpy_arguments(hdcu_pointer buffers[SOFT_BUFFERS], void *arguments[SOFT_ARGUMENTS])
 {
     arguments[0] = &saxpy_n;
     arguments[1] = &saxpy_a;
@@ -165,7 +165,7 @@ static void matmul_fill(void *const input[SOFT_BUFFERS])
     memset(input[2], 0, MATMUL_N * MATMUL_N * sizeof(float));
 }
 
-static void matmul_arguments(uint64_t buffers[SOFT_BUFFERS], void *arguments[SOFT_ARGUMENTS])
+static void matmul_arguments(hdcu_pointer buffers[SOFT_BUFFERS], void *arguments[SOFT_ARGUMENTS])
 {
     arguments[0] = &buffers[0];
     arguments[1] = &buffers[1];
@@ -256,7 +256,7 @@ static void nbody_fill(void *const input[SOFT_BUFFERS])
     fill_fractions(input[1], 4 * NBODY_N, 6);
 }
 
-static void nbody_arguments(uint64_t buffers[SOFT_BUFFERS], void *arguments[SOFT_ARGUMENTS])
+static void nbody_arguments(hdcu_pointer buffers[SOFT_BUFFERS], void *arguments[SOFT_ARGUMENTS])
 {
     arguments[0] = &buffers[0];
     arguments[1] = &buffers[1];
@@ -361,7 +361,7 @@ static void bitonic_fill(void *const input[SOFT_BUFFERS])
     fill_fractions(input[0], BITONIC_N * BITONIC_BLOCKS, 7);
 }
 
-static void bitonic_arguments(uint64_t buffers[SOFT_BUFFERS], void *arguments[SOFT_ARGUMENTS])
+static void bitonic_arguments(hdcu_pointer buffers[SOFT_BUFFERS], void *arguments[SOFT_ARGUMENTS])
 {
     arguments[0] = &buffers[0];
 }

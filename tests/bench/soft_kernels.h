@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "driver/cuda_table.h"
+
 #define SOFT_BUFFERS 3
 #define SOFT_ARGUMENTS 4
 
@@ -22,7 +24,7 @@ typedef struct soft_kernel {
     char *(*ptx)(void *const input[SOFT_BUFFERS], uint64_t *out_instructions);
     void (*fill)(void *const input[SOFT_BUFFERS]);
     /* Where the kernel's arguments are; buffers: the device's addresses. */
-    void (*arguments)(uint64_t buffers[SOFT_BUFFERS], void *arguments[SOFT_ARGUMENTS]);
+    void (*arguments)(hdcu_pointer buffers[SOFT_BUFFERS], void *arguments[SOFT_ARGUMENTS]);
     unsigned result; /* the buffer that is checked */
     bool (*check)(void *const input[SOFT_BUFFERS], const void *result);
 } soft_kernel;

@@ -6,6 +6,10 @@
  */
 #include "soft/exec/lanes.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 static inline uint32_t bits_of(float value)
 {
     uint32_t bits;
@@ -170,13 +174,12 @@ FUSED_FLUSHED(DEFINE_3)
  * that the rounding to float needs to know. In the other rounding modes rounding twice changes nothing, and an odd last
  * bit neither.
  */
-typedef float __attribute__((vector_size(8), may_alias)) two_floats;
 typedef double __attribute__((vector_size(16))) two_doubles;
 typedef uint64_t __attribute__((vector_size(16))) two_words;
 
 static inline two_doubles widen_two(const column_f32 *from)
 {
-    return __builtin_convertvector(*(const two_floats *)from, two_doubles);
+    return (two_doubles)_mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)(const void *)from)));
 }
 
 static inline two_doubles fuse_two(two_doubles a, two_doubles b, two_doubles c)
@@ -187,17 +190,17 @@ static inline two_doubles fuse_two(two_doubles a, two_doubles b, two_doubles c)
     two_words swap = (p ^ q) & (two_words)((two_doubles)(p & magnitude) < (two_doubles)(q & magnitude));
     two_doubles larger = (two_doubles)(p ^ swap), smaller = (two_doubles)(q ^ swap);
     two_doubles lost = smaller - (sum - larger); /* exact, or rounded in the same direction; NaN beside infinity */
-    two_words bits = (two_words)sum, inexact = (two_words)((lost < 0) | (lost > 0)), even = (bits & 1) - 1;
-    two_words inwards = (bits ^ (two_words)lost) >> 63;
-    return (two_doubles)(bits + ((1 - inwards - inwards) & inexact & even));
+    two_words bits = (two_words)sum, inwards = (bits ^ (two_words)lost) >> 63;
+    two_words inexact = (two_words)((lost < 0) | (lost > 0)) & 1;
+    return (two_doubles)((bits - (inwards & inexact)) | inexact);
 }
 
 static void fuse_lanes(column_f32 *out, const column_f32 *a, const column_f32 *b, const column_f32 *c)
 {
-    for (unsigned lane = 0; lane < HDSOFT_LANES; lane += 2)
-        *(two_floats *)(out + lane) =
-            __builtin_convertvector(fuse_two(widen_two(a + lane), widen_two(b + lane), widen_two(c + lane)),
-                                    two_floats);
+    HDSOFT_UNROLLED for (unsigned lane = 0; lane < HDSOFT_LANES; lane += 2) {
+        two_doubles fused = fuse_two(widen_two(a + lane), widen_two(b + lane), widen_two(c + lane));
+        _mm_storel_epi64((__m128i *)(void *)(out + lane), _mm_castps_si128(_mm_cvtpd_ps((__m128d)fused)));
+    }
 }
 
 static void flush_lanes(column_f32 *out, const column_f32 *from)
