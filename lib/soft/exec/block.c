@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft/exec/deadlock.h"
 #include "soft/exec/follow.h"
-#include "soft/ptx/text.h"
 
 /* How long one warp may run before the next one gets its turn. */
 #define WARP_FUEL 4096
@@ -93,46 +93,6 @@ void hdsoft_block_begin(hdsoft_block *block, uint64_t linear)
     }
 }
 
-static void describe_waiting(const hdsoft_block *block, hdsoft_text *text)
-{
-    unsigned named = 0;
-    for (uint32_t w = 0; w < block->warp_count && named < 3; w++) {
-        const hdsoft_warp *warp = &block->warps[w];
-        for (uint32_t i = 0; i < warp->split_count && named < 3; i++, named++) {
-            const hdsoft_split *split = &warp->splits[i];
-            uint32_t index = hdsoft_index(warp, split->next), line = 0;
-            const char *file;
-            hdsoft_text_append(text, "; %d threads of warp %u wait at ", __builtin_popcount(split->lanes), w);
-            if (split->state == HDSOFT_SPLIT_BARRIER)
-                hdsoft_text_append(text, "barrier %u", split->barrier);
-            else
-                hdsoft_text_append(text, "a warp operation of lanes 0x%08x", split->members);
-            if (hdsoft_program_source(block->run->program, index, &file, &line))
-                hdsoft_text_append(text, " (%s:%u)", file, line);
-            else
-                hdsoft_text_append(text, " (PTX line %u)", block->run->program->origins[index].ptx_line);
-        }
-    }
-}
-
-static void fault_deadlock(hdsoft_block *block)
-{
-    char waiting[400];
-    hdsoft_text text = {waiting, sizeof waiting, 0};
-    waiting[0] = '\0';
-    describe_waiting(block, &text);
-    for (uint32_t w = 0; w < block->warp_count; w++) {
-        hdsoft_warp *warp = &block->warps[w];
-        if (warp->split_count == 0)
-            continue;
-        hdsoft_fault_raise(warp, warp->splits[0].next, 719, (unsigned)__builtin_ctz(warp->splits[0].lanes), 0,
-                           "deadlock: %u threads of the block are left and none can go on%s", block->live_threads,
-                           waiting);
-        block->run->fault.deadlock = true;
-        return;
-    }
-}
-
 /* Ranges that instructions remember are good until some range goes away. */
 static void check_epoch(hdsoft_run *run)
 {
@@ -158,7 +118,7 @@ uint64_t hdsoft_block_run(hdsoft_block *block, uint64_t budget)
         executed += ran;
         idle = ran ? 0 : idle + 1;
         if (idle >= block->warp_count && block->live_threads && !run->faulted)
-            fault_deadlock(block);
+            hdsoft_deadlock_block(block);
     }
     block->executed += executed;
     return executed;

@@ -68,7 +68,9 @@ HANDLER(exit)
 
 HANDLER(trap)
 {
-    return hdsoft_fault_raise(warp, instruction, 719, (unsigned)__builtin_ctz(warp->mask), 0, "trap");
+    bool no_grid = warp->run->wants_grid_barrier && !warp->run->cooperative;
+    return hdsoft_fault_raise(warp, instruction, 719, (unsigned)__builtin_ctz(warp->mask), 0, "trap%s",
+                              no_grid ? ": the grid's barrier needs a cooperative launch, which this is not" : "");
 }
 
 HANDLER(brkpt)

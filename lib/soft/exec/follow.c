@@ -48,7 +48,11 @@ uint8_t hdsoft_flow_of(const char *form)
         {"bfe_", HDSOFT_FLOW_BITS}, {"bfi_", HDSOFT_FLOW_BITS}, {"prmt_", HDSOFT_FLOW_BITS},
         {"shf_", HDSOFT_FLOW_BITS}, {"lop3_", HDSOFT_FLOW_BITS}, {"cvt_u", HDSOFT_FLOW_BITS},
         {"cvt_s", HDSOFT_FLOW_BITS}, {"st_cell", HDSOFT_FLOW_KEEP}, {"st_local", HDSOFT_FLOW_KEEP},
-        {"cp_async", HDSOFT_FLOW_ASYNC},
+        {"cp_async", HDSOFT_FLOW_ASYNC}, {"bra", HDSOFT_FLOW_BRANCH}, {"brx", HDSOFT_FLOW_OTHER},
+        {"exit", HDSOFT_FLOW_OTHER}, {"ret", HDSOFT_FLOW_OTHER}, {"call", HDSOFT_FLOW_OTHER},
+        {"barrier", HDSOFT_FLOW_OTHER}, {"shfl", HDSOFT_FLOW_OTHER}, {"vote", HDSOFT_FLOW_OTHER},
+        {"match", HDSOFT_FLOW_OTHER}, {"redux", HDSOFT_FLOW_OTHER}, {"elect", HDSOFT_FLOW_OTHER},
+        {"special_", HDSOFT_FLOW_OTHER}, {"ld_local", HDSOFT_FLOW_OTHER}, {"ld_cell", HDSOFT_FLOW_OTHER},
     };
     static const char *const memory[] = {"ld_generic_", "ld_shared_", "st_generic_", "st_shared_", "atom_"};
     static const uint8_t accesses[] = {HDSOFT_FLOW_LOAD, HDSOFT_FLOW_LOAD, HDSOFT_FLOW_STORE, HDSOFT_FLOW_STORE,
@@ -307,7 +311,8 @@ static void reach_out(const step *s, unsigned base, reach *to)
 {
     hdsoft_warp *warp = s->warp;
     const uint64_t *from = hdsoft_source(warp, s->instruction->operand[base]);
-    bool atomic = (s->effect.flow & HDSOFT_FLOW_KIND) >= HDSOFT_FLOW_ATOMIC;
+    unsigned kind = s->effect.flow & HDSOFT_FLOW_KIND;
+    bool atomic = kind == HDSOFT_FLOW_ATOMIC || kind == HDSOFT_FLOW_EXCHANGE;
     uint64_t window = s->instruction->option[1] == HDSOFT_SPACE_SHARED ? HDSOFT_WINDOW_SHARED : 0;
     to->size = s->effect.flow & 15u;
     to->elements = atomic ? 1 : s->instruction->option[0];
@@ -517,7 +522,7 @@ static const hdsoft_instruction *follow(hdsoft_warp *warp, const hdsoft_instruct
 static bool touches_memory(const hdsoft_warp *warp, uint32_t index)
 {
     unsigned kind = warp->run->program->effects[index].flow & HDSOFT_FLOW_KIND;
-    if (kind < HDSOFT_FLOW_LOAD || kind == HDSOFT_FLOW_KEEP)
+    if (kind < HDSOFT_FLOW_LOAD || kind > HDSOFT_FLOW_ASYNC || kind == HDSOFT_FLOW_KEEP)
         return false;
     unsigned space = warp->run->program->code[index].option[1];
     if (kind == HDSOFT_FLOW_LOAD || kind == HDSOFT_FLOW_ATOMIC)

@@ -30,6 +30,9 @@ enum {
     HDSOFT_FLOW_EXCHANGE = 144, /* an atomic operation that needs nothing of the old value */
     HDSOFT_FLOW_KEEP = 160,     /* a store to memory that is not followed */
     HDSOFT_FLOW_ASYNC = 176,    /* cp.async */
+    /* Neither values nor memory, but of interest to those who look for a loop that only waits (deadlock.c). */
+    HDSOFT_FLOW_BRANCH = 192,
+    HDSOFT_FLOW_OTHER = 208,    /* goes elsewhere, meets other threads, or looks at a clock */
     HDSOFT_FLOW_KIND = 0xf0,
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft/exec/deadlock.h"
 #include "soft/exec/instance.h"
 #include "soft/exec/warp.h"
 
@@ -163,12 +164,15 @@ static int run_blocks(hdsoft_run *run, uint64_t budget, uint64_t *executed, hdso
             result = 0;
             break;
         }
+        uint32_t before = run->turn;
         do
             run->turn = run->turn + 1 >= run->context_count ? 0 : run->turn + 1;
         while (!run->contexts[run->turn]->resident);
         hdsoft_block *block = run->contexts[run->turn];
+        if (run->cooperative && run->turn <= before)
+            hdsoft_deadlock_look(run);
         uint64_t turn = budget - ran < BLOCK_TURN ? budget - ran : BLOCK_TURN;
-        uint64_t now = hdsoft_block_run(block, turn);
+        uint64_t now = run->faulted ? 0 : hdsoft_block_run(block, turn);
         ran += now;
         run->executed += now;
         if (run->faulted) {

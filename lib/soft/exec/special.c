@@ -103,8 +103,11 @@ bool hdsoft_special_read(hdsoft_warp *warp, const hdsoft_instruction *instructio
                          uint64_t values[HDSOFT_LANES])
 {
     hdsoft_run *run = warp->run;
-    if (strncmp(specials[number].name, "%envreg", 7) == 0 && run->cooperative && !need_workspace(warp, instruction))
-        return false;
+    if (strncmp(specials[number].name, "%envreg", 7) == 0) {
+        run->wants_grid_barrier = true;
+        if (run->cooperative && !need_workspace(warp, instruction))
+            return false;
+    }
     /* A clock that a spinning thread can wait for: it moves with every look at it. */
     run->ticks += 64;
     uint64_t clock = run->executed * 4 + run->ticks;

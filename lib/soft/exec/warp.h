@@ -141,6 +141,8 @@ struct hdsoft_run {
     uint64_t next_block, order_start, order_stride;
     uint64_t executed;
     uint64_t workspace;                /* of grid barriers; 0: none yet */
+    uint32_t stuck_rounds;             /* in which all blocks did nothing but wait there (deadlock.c) */
+    bool wants_grid_barrier;           /* asked for, in a launch that has none */
     hdsoft_activation *free_activations;
     uint64_t frame_bytes_used;         /* by activations */
     uint64_t fence;                    /* what a fence writes */
