@@ -199,6 +199,8 @@ __HDRT_FN void __brkpt() { asm volatile("brkpt;"); }
 __HDRT_FN unsigned int __isGlobal(const void *p) { return __nvvm_isspacep_global(p); }
 __HDRT_FN unsigned int __isShared(const void *p) { return __nvvm_isspacep_shared(p); }
 __HDRT_FN unsigned int __isConstant(const void *p) { return __nvvm_isspacep_const(p); }
+/* clang gives the address of a copy, never that of a parameter itself. */
+__HDRT_FN unsigned int __isGridConstant(const void *) { return 0; }
 __HDRT_FN unsigned int __isLocal(const void *p) { return __nvvm_isspacep_local(p); }
 
 #define __HDRT_CVTA(name, number)                                                                                      \

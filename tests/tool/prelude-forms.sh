@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Compiles each expression of prelude-forms.txt by each clang that is here and looks for the instructions it must come
-# out as; then the kernels, which must call nothing. Where ptxas is found it must accept all of it.
+# out as; then the names of prelude-names.txt, which must be there, and the kernels, which must call nothing. Where
+# ptxas is found it must accept all of it.
 source=${abs_top_srcdir:-.}
 table=$source/tests/tool/prelude-forms.txt
 prelude=$source/kernels/include/hdrt_device.h
@@ -84,7 +85,10 @@ compare() { # $1: PTX
         }' "$table" "$1"
 }
 
-echo "1..$((5 * $#))"
+awk '/^#/ { next } { for (i = 1; i <= NF; i++) printf "namespace n%d_%d { using ::%s; }\n", NR, i, $i }' \
+    "$source/tests/tool/prelude-names.txt" >"$scratch/names.cu"
+
+echo "1..$((6 * $#))"
 for clang in "$@"; do
     name=$(basename "$clang")
     compile "$clang" sm_80 c++17 "$scratch/forms.cu" >"$scratch/forms.ptx" 2>"$scratch/wrong" &&
@@ -100,6 +104,10 @@ for clang in "$@"; do
     else
         skip "ptxas accepts what $name gives" "no ptxas is here"
     fi
+
+    compile "$clang" sm_80 c++17 "$scratch/names.cu" 2>&1 >/dev/null | grep error: >"$scratch/wrong"
+    test ! -s "$scratch/wrong" && test "$(wc -l <"$scratch/names.cu")" -gt 500
+    result $? "$name finds every function of prelude-names.txt" "$scratch/wrong"
 
     : >"$scratch/wrong"
     for file in "$source"/kernels/*.cu; do
