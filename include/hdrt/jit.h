@@ -392,8 +392,8 @@ typedef struct hdrt_compiler_info {
     size_t size;             /**< set by the caller to sizeof(hdrt_compiler_info) */
     const char *path;        /**< NULL: not found */
     const char *rule;        /**< which rule found it, or what was tried */
-    const char *version;     /**< "13.0", as its files are named; NULL: they do not tell */
     const char *linker_path; /**< nvJitLink beside an NVRTC; NULL: there is none */
+    uint32_t version_major, version_minor; /**< of an NVRTC, as its files are named; 0, 0: they do not tell */
 } hdrt_compiler_info;
 
 #define HDRT_COMPILER_INFO_INIT HDRT_INIT_(hdrt_compiler_info)
@@ -410,8 +410,9 @@ HDRT_EXPORT hdrt_status hdrt_runtime_compiler(hdrt_runtime *runtime, hdrt_compil
 
 /**
  * The index-th compiler of a kind in the order of the search: toolkits named by CUDA_HOME and CUDA_PATH, the loader's
- * places, /usr/local/cuda, then Python packages: of the active virtual environment, of the user, of the system. Those
- * that are one file by several names are listed once. \return HDRT_OK; HDRT_ERROR_NOT_FOUND  past the end.
+ * places, /usr/local/cuda and those beside it, then Python packages: of the active virtual environment, of the user, of
+ * the system. A file that is found by several names is listed once. If there is none at all, the 0th has no path and
+ * says what was tried. \return HDRT_OK; HDRT_ERROR_NOT_FOUND  past the end.
  */
 HDRT_EXPORT hdrt_status hdrt_runtime_compiler_at(hdrt_runtime *runtime, hdrt_compiler compiler, uint32_t index,
                                                  hdrt_compiler_info *out_info);

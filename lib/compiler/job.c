@@ -80,9 +80,9 @@ static const char *take_field(hdrt__cc_request *request, const hdrt__cc_field *f
     case HDRT_CC_TIME_LIMIT:
         return take_u32(field, &request->time_limit_ms) ? NULL : "the time limit is not a number";
     case HDRT_CC_ARCH_LOWER:
-        if (!take_u32(field, &number) || number > 1)
-            return "the permission to lower the target is neither 0 nor 1";
-        request->arch_lower = number == 1;
+        if (!take_u32(field, &number) || number > HDRT_CC_LOWER_CUBIN)
+            return "the permission to lower the target is neither 0 nor 1 nor 2";
+        request->arch_lower = number;
         return NULL;
     case HDRT_CC_MEMORY_LIMIT:
         if (field->size != 8)

@@ -22,7 +22,7 @@ typedef struct hdrt__cc_texts {
 
 typedef struct hdrt__cc_request {
     uint32_t back_end, kind;
-    bool arch_lower;
+    uint32_t arch_lower; /* enum hdrt_cc_lower */
     uint32_t time_limit_ms;
     int64_t deadline_ns;        /* of the monotonic clock; INT64_MAX: none */
     uint64_t memory_limit;      /* 0: none */

@@ -155,10 +155,15 @@ static void refuse_target(nvrtc_job *job)
     hdrt__cc_buffer known = {0};
     for (int i = 0; i < job->state->target_count; i++)
         hdrt__cc_buffer_format(&known, " sm_%d", job->state->targets[i]);
-    hdrt__cc_reply_fail(job->reply, HDRT_CC_STATUS_OPTION, "NVRTC %d.%d ('%s') does not know the target %s%s%s%s",
+    bool cubin_only = job->request->arch_lower == HDRT_CC_LOWER_CUBIN;
+    hdrt__cc_reply_fail(job->reply, cubin_only ? HDRT_CC_STATUS_UNSUPPORTED : HDRT_CC_STATUS_OPTION,
+                        "NVRTC %d.%d ('%s') does not know the target %s%s%s%s",
                         job->state->major, job->state->minor, job->state->path, job->request->arch,
                         known.size > 0 ? "; it knows" : "", known.size > 0 ? (const char *)known.bytes : "",
-                        job->request->arch_lower ? ", none of them below it" : "");
+                        cubin_only ? ", none of them with code that runs there, and the driver is older than this NVRTC "
+                                     "and takes no PTX from it: install an NVRTC of the driver's version, or a newer "
+                                     "driver"
+                        : job->request->arch_lower ? ", none of them below it" : "");
     hdrt__cc_buffer_free(&known);
 }
 
@@ -171,7 +176,9 @@ static bool choose_target(nvrtc_job *job)
     snprintf(job->arch, sizeof job->arch, "%s", job->request->arch);
     if (knows(job->state, asked))
         return true;
-    number = job->request->arch_lower ? highest_below(job->state, asked) : 0;
+    number = job->request->arch_lower != HDRT_CC_LOWER_NOT ? highest_below(job->state, asked) : 0;
+    if (job->request->arch_lower == HDRT_CC_LOWER_CUBIN && number / 10 != asked / 10)
+        number = 0;
     if (number == 0) {
         refuse_target(job);
         return false;

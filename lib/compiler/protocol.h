@@ -43,8 +43,8 @@ enum hdrt_cc_request_tag {
     HDRT_CC_NAME = 5,           /* text: program name: absolute path of the source file, or a bare name */
     HDRT_CC_DIRECTORY = 6,      /* text: absolute folder that relative paths and a bare name refer to */
     HDRT_CC_ARCH = 7,           /* text: sm_XX[a|f]; the worker lowers it if the compiler does not know it and
-                                   HDRT_CC_ARCH_LOWER is 1, else that is an error naming what it knows */
-    HDRT_CC_ARCH_LOWER = 8,     /* u32: 1 or 0 */
+                                   HDRT_CC_ARCH_LOWER allows it, else that is an error naming what it knows */
+    HDRT_CC_ARCH_LOWER = 8,     /* u32: enum hdrt_cc_lower */
     HDRT_CC_KIND = 9,           /* u32: HDRT_CC_PTX, HDRT_CC_CUBIN */
     HDRT_CC_OPTION = 10,        /* text, repeated: NVRTC spelling, checked against the allow-list by the client */
     HDRT_CC_PRELUDE = 11,       /* text: folder of the device prelude (clang) */
@@ -60,6 +60,11 @@ enum hdrt_cc_request_tag {
     HDRT_CC_EXPRESSION = 19,    /* text, repeated: a name expression, to come back as HDRT_CC_LOWERED_NAME */
 };
 
+enum hdrt_cc_lower {
+    HDRT_CC_LOWER_NOT = 0,
+    HDRT_CC_LOWER_ANY = 1,
+    HDRT_CC_LOWER_CUBIN = 2,    /* only as far as a cubin still runs: the driver takes no PTX of this compiler */
+};
 enum hdrt_cc_back_end { HDRT_CC_NVRTC = 1, HDRT_CC_CLANG = 2 };
 enum hdrt_cc_kind { HDRT_CC_PTX = 1, HDRT_CC_CUBIN = 2, HDRT_CC_LTO_IR = 3 /* NVRTC only */ };
 

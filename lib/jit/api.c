@@ -208,31 +208,33 @@ hdrt_status hdrt_module_load(hdrt_device *device, const void *code, size_t size,
     return status;
 }
 
-hdrt_status hdrt_runtime_compiler(hdrt_runtime *runtime, hdrt_compiler compiler, hdrt_compiler_info *out_info)
-{
-    hdrt_compiler_info info = HDRT_COMPILER_INFO_INIT;
-    hdrt_status status = hdrt__runtime_begin(runtime, "hdrt_runtime_compiler");
-    if (status != HDRT_OK)
-        return status;
-    if (compiler != HDRT_COMPILER_NVRTC && compiler != HDRT_COMPILER_CLANG)
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_runtime_compiler: there is no compiler of number %d",
-                          (int)compiler);
-    hdrt__jit *jit = hdrt__runtime_jit(runtime);
-    if (!jit)
-        return HDRT_ERROR_OUT_OF_MEMORY;
-    status = hdrt__jit_compiler(jit, compiler, &info.path, &info.rule);
-    return status == HDRT_OK ? hdrt__info_write("hdrt_compiler_info", out_info, &info, sizeof(info)) : status;
-}
-
 hdrt_status hdrt_runtime_compiler_at(hdrt_runtime *runtime, hdrt_compiler compiler, uint32_t index,
                                      hdrt_compiler_info *out_info)
 {
     hdrt_compiler_info info = HDRT_COMPILER_INFO_INIT;
-    info.size = out_info ? out_info->size : info.size;
-    hdrt_status status = hdrt_runtime_compiler(runtime, compiler, &info);
-    if (status == HDRT_OK && (index > 0 || !info.path))
-        return hdrt__fail(HDRT_ERROR_NOT_FOUND, "there is no compiler of index %u", index);
-    return status == HDRT_OK ? hdrt__info_write("hdrt_compiler_info", out_info, &info, sizeof(info)) : status;
+    hdrt__found found;
+    hdrt_status status = hdrt__runtime_begin(runtime, "hdrt_runtime_compiler_at");
+    if (status != HDRT_OK)
+        return status;
+    if (compiler != HDRT_COMPILER_NVRTC && compiler != HDRT_COMPILER_CLANG)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "there is no compiler of number %d", (int)compiler);
+    hdrt__jit *jit = hdrt__runtime_jit(runtime);
+    if (!jit)
+        return HDRT_ERROR_OUT_OF_MEMORY;
+    status = hdrt__jit_compiler(jit, compiler, index, &found);
+    if (status != HDRT_OK)
+        return status;
+    info.path = found.path;
+    info.rule = found.rule;
+    info.linker_path = found.linker;
+    info.version_major = found.major;
+    info.version_minor = found.minor;
+    return hdrt__info_write("hdrt_compiler_info", out_info, &info, sizeof(info));
+}
+
+hdrt_status hdrt_runtime_compiler(hdrt_runtime *runtime, hdrt_compiler compiler, hdrt_compiler_info *out_info)
+{
+    return hdrt_runtime_compiler_at(runtime, compiler, 0, out_info);
 }
 
 hdrt_status hdrt_runtime_get_info(hdrt_runtime *runtime, hdrt_runtime_info *out_info)

@@ -49,7 +49,9 @@ static hdrt_status begin_job(struct job *job, const hdrt__input *input, const hd
         .compiler = compiler,
         .kind = kind,
         .arch = arch,
-        .lower_arch = !input->arch || input->asked.lower_arch,
+        .lower_arch = input->arch && !input->asked.lower_arch                        ? HDRT_CC_LOWER_NOT
+                      : job->chosen.newer_than_driver && kind == HDRT_CODE_CUBIN ? HDRT_CC_LOWER_CUBIN
+                                                                                 : HDRT_CC_LOWER_ANY,
         .source = input->text,
         .source_size = input->size,
         .name = input->name,

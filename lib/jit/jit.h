@@ -12,6 +12,7 @@
 #include <hdrt.h>
 
 #include "jit/cancel.h"
+#include "jit/find.h"
 #include "jit/image.h"
 #include "jit/service.h"
 #include "jit/source.h"
@@ -65,8 +66,11 @@ hdrt_status hdrt__jit_obtain(hdrt__jit *jit, const hdrt__input *input, const hdr
 /* The threads for asynchronous compiles; HDRT_ERROR_OUT_OF_MEMORY. */
 hdrt_status hdrt__jit_service(hdrt__jit *jit, hdrt__service **out_service);
 
-/* Where a compiler is, or what was tried; strings live as long as the jit. */
-hdrt_status hdrt__jit_compiler(hdrt__jit *jit, hdrt_compiler compiler, const char **out_path, const char **out_rule);
+/*
+ * The index-th compiler of a kind; if there is none at all, the 0th says in its rule what was tried. Strings live as
+ * long as the jit. HDRT_OK, HDRT_ERROR_NOT_FOUND past the end, HDRT_ERROR_OUT_OF_MEMORY.
+ */
+hdrt_status hdrt__jit_compiler(hdrt__jit *jit, hdrt_compiler compiler, uint32_t index, hdrt__found *out_found);
 
 /* The functions that the code calls and NVIDIA's driver does not have, in words, with what to do. */
 hdrt_status hdrt__jit_unresolved(const hdrt__code *code);

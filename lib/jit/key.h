@@ -23,7 +23,7 @@ typedef struct hdrt__request {
     hdrt_compiler compiler; /* NVRTC or CLANG */
     hdrt_code_kind kind;    /* PTX, CUBIN or LTO_IR */
     const char *arch;
-    bool lower_arch;
+    uint32_t lower_arch; /* enum hdrt_cc_lower */
     const char *source; /* without a byte-order mark */
     size_t source_size;
     const char *name;      /* what the compiler calls it: absolute path, or a name */

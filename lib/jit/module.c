@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "jit/module.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "base/status.h"
 #include "device/device.h"
 #include "driver/error.h"
+#include "driver/loader.h"
 #include "jit/jit.h"
 #include "jit/shared.h"
 #include "memory/registry.h"
@@ -37,8 +39,25 @@ static hdrt_status load(hdrt_module *module, const void *image, const char *what
     return status;
 }
 
+/* Drivers take PTX only of their own version and older ones. `out` gets who made it, for messages. */
+static bool newer_than_driver(const hdrt_module *module, char out[256])
+{
+    const hdrt__code *code = module->code;
+    const hdrt_runtime *runtime = module->device->runtime;
+    unsigned major, minor, version = runtime->driver ? (unsigned)runtime->driver->version : 0;
+    if (runtime->kind != HDRT_DRIVER_CUDA || version == 0 ||
+        sscanf(code->compiler_version, "NVRTC %u.%u", &major, &minor) != 2 || 1000 * major + 10 * minor <= version)
+        return false;
+    snprintf(out, 256, "it was made for %s by %s ('%.128s'), and the driver is of CUDA %u.%u, which takes no PTX and maybe "
+             "no cubin that is newer", code->arch, code->compiler_version, code->compiler_path, version / 1000,
+             version % 1000 / 10);
+    return true;
+}
+
 static hdrt_status load_code(hdrt_module *module)
 {
+    char maker[256];
+    bool newer = newer_than_driver(module, maker);
     const hdrt__code *code = module->code;
     hdrt__scope scope;
     hdrt_status status = hdrt__device_enter(module->device, &scope);
@@ -47,7 +66,7 @@ static hdrt_status load_code(hdrt_module *module)
     if (code->cubin) {
         status = load(module, code->cubin, "the cubin");
         /* A driver that does not take this cubin may still compile the PTX that was kept beside it. */
-        if (status == HDRT_ERROR_INVALID_IMAGE && code->ptx) {
+        if (status == HDRT_ERROR_INVALID_IMAGE && code->ptx && !newer) {
             hdrt__log(HDRT_LOG_WARN, "%s; trying its PTX", hdrt_last_error());
             status = load(module, code->ptx, "the PTX");
         }
@@ -55,6 +74,8 @@ static hdrt_status load_code(hdrt_module *module)
         status = load(module, code->ptx, "the PTX");
     }
     hdrt__device_leave(module->device, &scope);
+    if (status == HDRT_ERROR_INVALID_IMAGE && newer)
+        hdrt__fail(status, "%s; %s", hdrt_last_error(), maker);
     return status;
 }
 

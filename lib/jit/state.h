@@ -14,12 +14,13 @@
 #include "jit/recording.h"
 #include "jit/worker.h"
 
-/* A compiler that was looked for. Found once; its identity is made again when one of its files changes. */
-struct hdrt__jit_compiler_entry {
-    bool searched;
-    hdrt__found found;
-    hdrt__identity identity;
-};
+/* Compilers of one kind that were looked for. An identity is made again when one of its files changes. */
+typedef struct hdrt__jit_compilers {
+    bool searched, all; /* all: in every place, not only up to one that was good enough */
+    hdrt__found_list list;
+    hdrt__identity *identities; /* one for each in the list */
+    struct hdrt__jit_compilers *before; /* earlier searches, whose strings somebody may still have */
+} hdrt__jit_compilers;
 
 struct hdrt__jit {
     char *worker, *recorder, *prelude, *searched, *nvrtc, *clang;
@@ -29,7 +30,7 @@ struct hdrt__jit {
     hdrt__memory_cache *memory;
     hdrt__recording *recording; /* NULL: not asked for */
     pthread_mutex_t lock; /* guards what follows */
-    struct hdrt__jit_compiler_entry compilers[HDRT_COMPILER_CLANG + 1];
+    hdrt__jit_compilers compilers[HDRT_COMPILER_CLANG + 1];
     bool libdevice_searched;
     char *libdevice;
     hdrt__worker_pool *pool; /* made by the first compile */
@@ -40,7 +41,9 @@ struct hdrt__jit {
 typedef struct hdrt__chosen_compiler {
     hdrt_compiler compiler;
     hdrt__digest identity;
+    uint32_t index; /* in the list of its kind */
     hdrt__found found;
+    bool newer_than_driver; /* the driver takes its cubins, maybe, but not its PTX */
     char *libdevice; /* to link where needed; NULL: none, or not wanted */
 } hdrt__chosen_compiler;
 
@@ -51,6 +54,7 @@ typedef struct hdrt__chosen_compiler {
 hdrt_status hdrt__jit_choose(hdrt__jit *jit, hdrt_compiler asked, const hdrt__target *target,
                              hdrt__chosen_compiler *out);
 void hdrt__chosen_free(hdrt__chosen_compiler *chosen);
+void hdrt__jit_compilers_free(hdrt__jit *jit);
 
 /* Whether the compiler's files are still those that were chosen. */
 bool hdrt__jit_still(hdrt__jit *jit, const hdrt__chosen_compiler *chosen);

@@ -359,13 +359,13 @@ START_TEST(header_changed_during_the_compile)
 {
     bool from_cache;
     char script[1024];
-    const char *clang = NULL, *rule;
+    hdrt__found clang;
     hdrt__jit *jit = make_jit();
-    ck_assert_int_eq(hdrt__jit_compiler(jit, HDRT_COMPILER_CLANG, &clang, &rule), HDRT_OK);
+    ck_assert_int_eq(hdrt__jit_compiler(jit, HDRT_COMPILER_CLANG, 0, &clang), HDRT_OK);
     snprintf(script, sizeof script,
              "#!/bin/sh\n%s \"$@\"\ncode=$?\ncase \"$*\" in *-S*) echo '#define VALUE 22' > %s;; esac\n"
              "exit $code\n",
-             clang, in_root("a.h"));
+             clang.path, in_root("a.h"));
     write_file(in_root("clang-wrapped"), script);
     ck_assert_int_eq(chmod(in_root("clang-wrapped"), 0755), 0);
     hdrt__jit_destroy(jit);

@@ -455,6 +455,80 @@ START_TEST(nvrtc_by_name)
 }
 END_TEST
 
+static void make_package(const char *folder, const char *name, const char *builtins)
+{
+    char path[180];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    write_file(in_root(path), "x", 1);
+    snprintf(path, sizeof path, "%s/%s", folder, builtins);
+    write_file(in_root(path), "x", 1);
+}
+
+static bool is_12_4(const hdrt__found *found, void *context)
+{
+    (void)context;
+    return found->major == 12 && found->minor == 4;
+}
+
+static const hdrt__found *find_in(const hdrt__found_list *list, const char *path)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->items[i].path && strcmp(list->items[i].path, path) == 0)
+            return &list->items[i];
+    ck_abort_msg("%s is not in the list", path);
+}
+
+/* Python packages of 11.8, 12 and 13, each with its own layout, in the places where Python has them. */
+START_TEST(nvrtcs_of_python)
+{
+    hdrt__found_list list;
+    char path[600];
+    make_package("home/.local/lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib", "libnvrtc.so.11.2",
+                 "libnvrtc-builtins.so.11.8");
+    make_package("venv/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib", "libnvrtc.so.12",
+                 "libnvrtc-builtins.so.12.4");
+    write_file(in_root("venv/lib/python3.11/site-packages/nvidia/nvjitlink/lib/libnvJitLink.so.12"), "x", 1);
+    make_package("venv/lib/python3.11/site-packages/nvidia/cu13/lib", "libnvrtc.so.13", "libnvrtc-builtins.so.13.0");
+    make_package("conda[x]/lib", "libnvrtc.so.12", "libnvrtc-builtins.so.12.6");
+    setenv("CUDA_HOME", in_root("nothing"), 1);
+    setenv("VIRTUAL_ENV", in_root("venv"), 1);
+    setenv("CONDA_PREFIX", in_root("conda[x]"), 1);
+    setenv("HOME", in_root("home"), 1);
+    unsetenv("PYTHONUSERBASE");
+    unsetenv("LD_LIBRARY_PATH");
+    ck_assert_int_eq(hdrt__find_nvrtcs(NULL, NULL, NULL, &list), HDRT_OK);
+    snprintf(path, sizeof path, "%s/venv/lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13", root);
+    const hdrt__found *newest = find_in(&list, path);
+    ck_assert_uint_eq(newest->major, 13);
+    ck_assert_uint_eq(newest->minor, 0);
+    ck_assert_ptr_null(newest->linker);
+    ck_assert_str_eq(newest->rule, "the Python packages of VIRTUAL_ENV");
+    snprintf(path, sizeof path, "%s/venv/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12", root);
+    const hdrt__found *middle = find_in(&list, path);
+    ck_assert_uint_eq(middle->minor, 4);
+    ck_assert_msg(middle->linker && strstr(middle->linker, "/nvjitlink/lib/libnvJitLink.so.12"), "%s", middle->linker);
+    ck_assert_ptr_eq(middle, newest + 1); /* in one environment CUDA 13's come first */
+    snprintf(path, sizeof path, "%s/conda[x]/lib/libnvrtc.so.12", root);
+    ck_assert_uint_eq(find_in(&list, path)->minor, 6);
+    snprintf(path, sizeof path, "%s/home/.local/lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.11.2",
+             root);
+    const hdrt__found *oldest = find_in(&list, path); /* whose name says 11.2 */
+    ck_assert_uint_eq(oldest->major, 11);
+    ck_assert_uint_eq(oldest->minor, 8);
+    ck_assert_msg(strstr(oldest->builtins, "libnvrtc-builtins.so.11.8"), "%s", oldest->builtins);
+    ck_assert_str_eq(oldest->rule, "the user's Python packages");
+    hdrt__found_list_free(&list);
+    /* A search that may end early does. */
+    setenv("CUDA_HOME", in_root("home/.local/lib/python3.9/site-packages/nvidia/cuda_nvrtc"), 1);
+    setenv("CUDA_PATH", in_root("venv/lib/python3.11/site-packages/nvidia/cuda_nvrtc"), 1);
+    ck_assert_int_eq(hdrt__find_nvrtcs(NULL, is_12_4, NULL, &list), HDRT_OK);
+    ck_assert_uint_eq(list.count, 2);
+    hdrt__found_list_free(&list);
+    unsetenv("CUDA_HOME");
+    unsetenv("CUDA_PATH");
+}
+END_TEST
+
 static void make_program(const char *path)
 {
     write_file(path, "#!/bin/sh\n", 10);
@@ -680,6 +754,7 @@ int main(void)
     tcase_add_test(tests, source_files);
     tcase_add_test(tests, source_structs);
     tcase_add_test(tests, nvrtc_by_name);
+    tcase_add_test(tests, nvrtcs_of_python);
     tcase_add_test(tests, clang_by_version);
     tcase_add_test(tests, libdevice_of_a_toolkit);
     tcase_add_test(tests, loader_cache);
