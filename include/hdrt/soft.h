@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Control of the soft driver, libhdsoft.so, from a test: failures on request, and what it tells beyond CUDA's
- * interface. Nothing here is a function of libhdrt: take the addresses from the driver,
+ * Control of the soft driver, libhdsoft.so, from a test: failures on request, checks of what programs do to memory, and
+ * what it tells beyond CUDA's interface. Nothing here is a function of libhdrt: take the addresses from the driver,
  *
  *     void *symbol = hdrt_runtime_driver_symbol(runtime, "hdsoft_inject");
  *     hdrt_soft_inject inject;
@@ -44,6 +44,23 @@
  *
  * HDSOFT_CALLS=FILE appends a line for each driver call to FILE: the entry point's symbol, which call of it this is,
  * and a number that is the same for calls from the same place by the same way (a hash of the call's backtrace).
+ *
+ * Checks
+ * ------
+ * HDSOFT_CHECK (not in privileged programs), or hdsoft_check, turns checks on; words with commas between:
+ *
+ *     memory   bad accesses of kernels, copies and memsets, with the allocation that was missed and where it was made and
+ *              freed; a wider distance between allocations; barriers that are never met
+ *     race     accesses of different streams, or of a stream and the host's calls, that nothing orders
+ *     init     uses of values from device or shared memory that nobody has written, and copies of such bytes to the
+ *              host. What is only copied, in a kernel or by a copy, is not reported but followed
+ *     leak     allocations, streams, events and modules that are left when their context ends (cuCtxDestroy, the last
+ *              release or a reset of the primary one, the end of the process)
+ *
+ * A report names the kernel, the source line if the PTX has lines (-lineinfo), the PTX line, block and thread, the
+ * address, and the host's backtrace where an allocation was made, as addresses in program and libraries. Reports go to
+ * standard error, or to a function. The same one again (kind, kernel, line) is only counted; how often it came is told
+ * when the process ends or hdsoft_report_flush is called.
  */
 #ifndef HDRT_SOFT_H
 #define HDRT_SOFT_H
@@ -70,6 +87,28 @@ typedef const char *(*hdrt_soft_last_fault)(void);
 /** hdsoft_last_unsupported: which call answered last that the soft driver does not do it (801), and what that is. ""
     before. */
 typedef const char *(*hdrt_soft_last_unsupported)(void);
+
+/** hdsoft_check: turn on the checks that are named, instead of those of HDSOFT_CHECK; NULL or "": none. Returns 0; 1: a
+    word is unknown; 2: a context was made already, whose memory was not watched from the start. Thread-safe. */
+typedef int (*hdrt_soft_check)(const char *words);
+
+/** Gets reports: kind ("out of bounds", "race", "leak" ...), text (lines, without the last newline), the address of the
+    allocation that it is about (0: none), and how often it was met by now. Called on any thread, without a lock; it may
+    call the driver. */
+typedef void (*hdrt_soft_report_function)(void *context, const char *kind, const char *text,
+                                          unsigned long long allocation, unsigned long long count);
+
+/** hdsoft_set_report: where reports go from now on; NULL: standard error. Thread-safe. */
+typedef void (*hdrt_soft_set_report)(hdrt_soft_report_function function, void *context);
+
+/** hdsoft_report_count: how many different reports there were. Thread-safe. */
+typedef unsigned long long (*hdrt_soft_report_count)(void);
+
+/** hdsoft_report_flush: give what was not given yet, and what came again, with its count. Thread-safe. */
+typedef void (*hdrt_soft_report_flush)(void);
+
+/** hdsoft_report_reset: forget all reports; the same ones are new then. Thread-safe. */
+typedef void (*hdrt_soft_report_reset)(void);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the soft driver's checks report, and what they must not: bad accesses, uninitialised reads, leaks and deadlocks.
- * Races are in test_soft_races. Each check has faults that it must find and code close to them that is in order.
+ * Races are in test_soft_race. Each check has faults that it must find and code close to them that is in order.
  */
 #include "soft.h"
 

@@ -11,9 +11,6 @@
 /* What the soft driver answers to hdsoft_check. */
 enum { CHECK_UNKNOWN = 1 };
 
-typedef void report_function(void *context, const char *kind, const char *text, unsigned long long allocation,
-                             unsigned long long count);
-
 /* Which argument an address belongs to; NULL: none. */
 static const argument *argument_at(const arguments *args, unsigned long long address, uint32_t *number)
 {
@@ -54,23 +51,31 @@ static void print_report(void *context, const char *kind, const char *text, unsi
     funlockfile(stderr);
 }
 
+static int wrong_driver(void)
+{
+    return fail(EXIT_CODE_USAGE, "--check works with the soft driver only, and the driver is NVIDIA's: add "
+                "--driver=soft");
+}
+
+int checks_usage(const options *o)
+{
+    return o->checks && o->driver == DRIVER_CUDA ? wrong_driver() : 0;
+}
+
 int checks_begin(const options *o, session *s, checks *c, const arguments *args)
 {
-    int (*choose)(const char *) = NULL;
-    void (*set_report)(report_function *, void *) = NULL;
+    hdrt_soft_check choose = NULL;
+    hdrt_soft_set_report set_report = NULL;
 
     *c = (checks){.args = args};
     if (!o->checks)
         return 0;
-    if (s->soft) {
-        *(void **)&choose = hdrt_runtime_driver_symbol(s->runtime, "hdsoft_check");
-        *(void **)&set_report = hdrt_runtime_driver_symbol(s->runtime, "hdsoft_set_report");
-        *(void **)&c->count = hdrt_runtime_driver_symbol(s->runtime, "hdsoft_report_count");
-        *(void **)&c->flush = hdrt_runtime_driver_symbol(s->runtime, "hdsoft_report_flush");
-    } else {
-        return fail(EXIT_CODE_USAGE, "--check works with the soft driver only, and the driver is NVIDIA's: add "
-                    "--driver=soft");
-    }
+    if (!s->soft)
+        return wrong_driver();
+    *(void **)&choose = hdrt_runtime_driver_symbol(s->runtime, "hdsoft_check");
+    *(void **)&set_report = hdrt_runtime_driver_symbol(s->runtime, "hdsoft_set_report");
+    *(void **)&c->count = hdrt_runtime_driver_symbol(s->runtime, "hdsoft_report_count");
+    *(void **)&c->flush = hdrt_runtime_driver_symbol(s->runtime, "hdsoft_report_flush");
     if (!choose || !set_report || !c->count || !c->flush)
         return fail(EXIT_CODE_FAILED, "--check: this soft driver has no checks; it is older than hdjit");
     set_report(print_report, c);

@@ -8,12 +8,17 @@
 #include "arguments.h"
 #include "session.h"
 
+#include <hdrt/soft.h>
+
 /* What the checks of one run need; it must stay where it is. */
 typedef struct checks {
     const arguments *args; /* whose memory reports may be about; NULL: no more */
-    unsigned long long (*count)(void);
-    void (*flush)(void);
+    hdrt_soft_report_count count;
+    hdrt_soft_report_flush flush;
 } checks;
+
+/* Whether --check fits what is asked of the driver: 0, or an exit code after a message. */
+int checks_usage(const options *o);
 
 /*
  * Turns on what --check asks for, if anything, in a session whose device is not open yet. Returns 0, or an exit code

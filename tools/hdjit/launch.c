@@ -8,8 +8,10 @@ int launch_open(const options *o, session *s, checks *c, const arguments *args, 
                 hdrt_module **out_module, hdrt_kernel **out_kernel)
 {
     hdrt_status status;
-    int code = session_open(o, s);
+    int code = checks_usage(o);
 
+    if (!code)
+        code = session_open(o, s);
     if (!code)
         code = checks_begin(o, s, c, args);
     if (!code)
