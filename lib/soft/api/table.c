@@ -128,11 +128,18 @@ static hdcu_result injected(hdsoft__entry entry, unsigned code)
     return code;
 }
 
+/* Questions make nothing and enqueue nothing: reports never name them. Programs ask some of them all the time. */
+static bool asks_only(hdsoft__entry entry)
+{
+    const char *symbol = hdsoft__entry_symbol(entry);
+    return strstr(symbol, "Get") || strstr(symbol, "Query") || strstr(symbol, "Current");
+}
+
 static hdcu_result enter(hdsoft__entry entry, void *return_address)
 {
     unsigned traits = traits_of(entry), code = hdsoft__inject_call(entry);
     if (hdsoft__checking(~0u))
-        hdsoft__site_enter(hdsoft__entry_symbol(entry), return_address);
+        hdsoft__site_enter(asks_only(entry) ? NULL : hdsoft__entry_symbol(entry), return_address);
     if (!(traits & FREE)) {
         if (atomic_load(&hdsoft__the.forked) || !atomic_load(&hdsoft__the.ready))
             return HDCU_ERROR_NOT_INITIALIZED;

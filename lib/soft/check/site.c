@@ -13,12 +13,14 @@
 /* The frames of our own between the entry point and here, and of libhdrt, come on top. */
 #define DEPTH 48
 #define BUCKETS 1024u
+#define TEXT_BYTES 2048
 /* A program that makes things at more places than this gets the entry point alone for the rest. */
 #define MOST_SITES 65536u
 
 typedef struct entry_site {
     hdsoft__site site;
     struct entry_site *next;
+    char *text;
 } entry_site;
 
 static struct {
@@ -27,16 +29,7 @@ static struct {
     size_t count;
 } sites = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static __thread struct {
-    const char *entry;
-    void *return_address;
-} calling __attribute__((tls_model("initial-exec")));
-
-void hdsoft__site_enter(const char *entry, void *return_address)
-{
-    calling.entry = entry;
-    calling.return_address = return_address;
-}
+static __thread const hdsoft__site *this_site __attribute__((tls_model("initial-exec")));
 
 static const char *base_name(const char *path)
 {
@@ -87,16 +80,16 @@ static int without_start(void *const *frames, int count)
     return last;
 }
 
-static void trace(hdsoft__site *site)
+static void trace(hdsoft__site *site, void *return_address)
 {
     void *frames[DEPTH];
     int count = backtrace(frames, DEPTH), first = 0;
-    while (first < count && frames[first] != calling.return_address)
+    while (first < count && frames[first] != return_address)
         first++;
     if (first == count) { /* no unwinding through the caller: its address is known all the same */
-        frames[0] = calling.return_address;
+        frames[0] = return_address;
         first = 0;
-        count = calling.return_address != NULL;
+        count = return_address != NULL;
     }
     int beyond = first, end = without_start(frames, count);
     count = end > first ? end : count;
@@ -109,45 +102,6 @@ static void trace(hdsoft__site *site)
     }
     while (first < count && site->frame_count < HDSOFT__SITE_FRAMES)
         site->frames[site->frame_count++] = frames[first++];
-}
-
-static const hdsoft__site *keep(const hdsoft__site *site)
-{
-    uint64_t hash = (uintptr_t)site->entry;
-    for (unsigned i = 0; i < site->frame_count; i++)
-        hash = (hash ^ (uintptr_t)site->frames[i]) * UINT64_C(0x9e3779b97f4a7c15);
-    pthread_mutex_lock(&sites.lock);
-    entry_site **bucket = &sites.buckets[(hash >> 32) % BUCKETS], *found = *bucket;
-    while (found && memcmp(&found->site, site, sizeof *site) != 0)
-        found = found->next;
-    if (!found && (sites.count < MOST_SITES || site->frame_count == 0)) {
-        found = malloc(sizeof *found);
-        if (found) {
-            found->site = *site;
-            found->next = *bucket;
-            *bucket = found;
-            sites.count++;
-        }
-    }
-    pthread_mutex_unlock(&sites.lock);
-    return found ? &found->site : NULL;
-}
-
-const hdsoft__site *hdsoft__site_here(void)
-{
-    hdsoft__site site;
-    if (!hdsoft__checking(~0u) || !calling.entry)
-        return NULL;
-    memset(&site, 0, sizeof site); /* compared as bytes */
-    site.entry = calling.entry;
-    trace(&site);
-    const hdsoft__site *kept = keep(&site);
-    if (!kept) {
-        site.frame_count = 0;
-        memset(site.frames, 0, sizeof site.frames);
-        kept = keep(&site);
-    }
-    return kept;
 }
 
 static void describe_frame(void *return_address, hdsoft_text *text)
@@ -164,15 +118,89 @@ static void describe_frame(void *return_address, hdsoft_text *text)
         hdsoft_text_append(text, " %s", info.dli_sname);
 }
 
+/* What a report says of it. Asked of the loader here, where no lock is held that its own may wait for. */
+static char *render(const hdsoft__site *site)
+{
+    char bytes[TEXT_BYTES];
+    hdsoft_text text = {bytes, sizeof bytes, 0};
+    hdsoft_text_append(&text, "%s", site->entry);
+    if (site->through)
+        hdsoft_text_append(&text, " through %s", site->through);
+    for (unsigned i = 0; i < site->frame_count; i++)
+        describe_frame(site->frames[i], &text);
+    return strdup(bytes);
+}
+
+static uint64_t hash_of(const hdsoft__site *site)
+{
+    uint64_t hash = (uintptr_t)site->entry;
+    for (unsigned i = 0; i < site->frame_count; i++)
+        hash = (hash ^ (uintptr_t)site->frames[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash;
+}
+
+/* The kept one; without `made` only if there is one. `made` becomes it, or goes. */
+static const hdsoft__site *keep(const hdsoft__site *site, entry_site *made)
+{
+    pthread_mutex_lock(&sites.lock);
+    entry_site **bucket = &sites.buckets[(hash_of(site) >> 32) % BUCKETS], *found = *bucket;
+    while (found && memcmp(&found->site, site, sizeof *site) != 0)
+        found = found->next;
+    if (!found && made && (sites.count < MOST_SITES || site->frame_count == 0)) {
+        found = made;
+        made = NULL;
+        found->next = *bucket;
+        *bucket = found;
+        sites.count++;
+    }
+    pthread_mutex_unlock(&sites.lock);
+    if (made)
+        free(made->text);
+    free(made);
+    return found ? &found->site : NULL;
+}
+
+static const hdsoft__site *keep_new(const hdsoft__site *site)
+{
+    entry_site *made = malloc(sizeof *made);
+    if (!made)
+        return NULL;
+    made->site = *site;
+    made->text = render(site);
+    if (!made->text) {
+        free(made);
+        return NULL;
+    }
+    return keep(site, made);
+}
+
+
+void hdsoft__site_enter(const char *entry, void *return_address)
+{
+    hdsoft__site site;
+    this_site = NULL;
+    if (!entry)
+        return;
+    memset(&site, 0, sizeof site); /* compared as bytes */
+    site.entry = entry;
+    trace(&site, return_address);
+    this_site = keep(&site, NULL);
+    if (!this_site)
+        this_site = keep_new(&site);
+    if (!this_site) {
+        site.frame_count = 0;
+        memset(site.frames, 0, sizeof site.frames);
+        this_site = keep_new(&site);
+    }
+}
+
+const hdsoft__site *hdsoft__site_here(void)
+{
+    return hdsoft__checking(~0u) ? this_site : NULL;
+}
+
 void hdsoft__site_describe(const hdsoft__site *site, hdsoft_text *text)
 {
-    if (!site) {
-        hdsoft_text_append(text, "an unknown call");
-        return;
-    }
-    hdsoft_text_append(text, "%s", site->entry);
-    if (site->through)
-        hdsoft_text_append(text, " through %s", site->through);
-    for (unsigned i = 0; i < site->frame_count; i++)
-        describe_frame(site->frames[i], text);
+    /* The site is the first member of what keeps it. */
+    hdsoft_text_append(text, "%s", site ? ((const entry_site *)(const void *)site)->text : "an unknown call");
 }

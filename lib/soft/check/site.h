@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where in the host program something was made or freed: the entry point that was called and the frames of its caller.
- * Captured by the entry points while a check is on, kept for as long as the process lives, each place once, so that
+ * Captured by the entry points while a check is on, before they take a lock, kept for as long as the process lives, each place once, so that
  * whoever holds one need not care who else does. Thread-safe; the lock is a leaf.
  */
 #ifndef HDSOFT_CHECK_SITE_H
@@ -18,7 +18,8 @@ typedef struct hdsoft__site {
     void *frames[HDSOFT__SITE_FRAMES]; /* return addresses, the innermost first */
 } hdsoft__site;
 
-/* An entry point begins: what it is called, and where it returns to. Cheap; of the calling thread. */
+/* An entry point begins, and no lock is held: what it is called, and where it returns to. Captures the place for this
+ * thread; NULL: there is none. */
 void hdsoft__site_enter(const char *entry, void *return_address);
 /* The place that this thread's call came from; NULL when no check is on, or there is no memory for it. */
 const hdsoft__site *hdsoft__site_here(void);
