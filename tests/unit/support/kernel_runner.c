@@ -106,6 +106,7 @@ void kernel_runner_open(struct kernel_runner *runner, const char *source)
     snprintf(path, sizeof path, "%s/%s", top ? top : ".", source);
     file.path = path;
     compile.compiler = asked_compiler();
+    compile.arch = getenv("HDRT_TEST_ARCH");
     ASSERT_OK(hdrt_module_compile(runner->device, &file, &compile, &runner->module));
 }
 

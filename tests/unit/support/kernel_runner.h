@@ -5,8 +5,9 @@
  * must stay free of CUDA.
  *
  * The environment of the test run decides where: HDRT_TEST_DRIVER is "soft" (also when unset) or "cuda";
- * HDRT_TEST_COMPILER is "clang" or "nvrtc" instead of the library's own choice; HDRT_TEST_PTX is a folder with NAME.ptx
- * for NAME.cu, to be loaded instead of compiling.
+ * HDRT_TEST_COMPILER is "clang" or "nvrtc" instead of the library's own choice; HDRT_TEST_ARCH is what to compile for
+ * ("sm_70") instead of the device's; HDRT_TEST_PTX is a folder with NAME.ptx for NAME.cu, to be loaded instead of
+ * compiling.
  */
 #ifndef KERNEL_RUNNER_H
 #define KERNEL_RUNNER_H
