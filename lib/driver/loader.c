@@ -303,6 +303,10 @@ static hdrt_status make_driver(hdrt_driver_kind kind, void *library, const char 
             goto free_path;
         }
     }
+    if (soft) {
+        void *observe = soft("hdsoft_observe");
+        memcpy(&made->driver.observe, &observe, sizeof observe);
+    }
     status = check_version(&made->driver, soft);
     if (status == HDRT_OK)
         status = resolve(&made->driver, soft);
@@ -366,6 +370,12 @@ hdrt_status hdrt__driver_load(hdrt_driver_kind kind, const char *path, hdrt__dri
     status = load_locked(kind, path, generation, out_driver);
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+void hdrt__driver_observe(const hdrt__driver *driver, bool observing)
+{
+    if (driver->observe)
+        driver->observe(observing);
 }
 
 void *hdrt__driver_symbol(const hdrt__driver *driver, const char *name)

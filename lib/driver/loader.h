@@ -11,6 +11,8 @@
 
 #include "driver/cuda_table.h"
 
+#include <stdbool.h>
+
 /* CUDA 11.4: cuDeviceGetUuid_v2, cuGetProcAddress, stream-ordered allocation, and the oldest driver still patched. */
 #define HDRT__DRIVER_VERSION_MIN 11040
 
@@ -22,6 +24,7 @@ typedef struct hdrt__driver {
     int version;           /* CUDA version that it supports: 1000 * major + 10 * minor */
     int device_count;      /* visible to this process, at least 1 */
     void *library;         /* from dlopen */
+    void (*observe)(bool observing); /* the soft driver's; NULL: there is none */
 } hdrt__driver;
 
 /*
@@ -38,6 +41,13 @@ hdrt_status hdrt__driver_choose(hdrt_driver_kind asked, hdrt_driver_kind *out_ki
  * \return as hdrt_runtime_create, and HDRT_ERROR_FORKED where a parent process had initialised NVIDIA's driver.
  */
 hdrt_status hdrt__driver_load(hdrt_driver_kind kind, const char *path, hdrt__driver **out_driver);
+
+/*
+ * From now on (until false) the calling thread only observes: what it asks and waits for must not make device work
+ * happen that would not happen without it. For the library's own completion threads, which would otherwise hide a
+ * missing wait of the program from the soft driver's lazy and random policies. NVIDIA's driver needs no such thing.
+ */
+void hdrt__driver_observe(const hdrt__driver *driver, bool observing);
 
 /* The table's entry with this exact exported symbol, or with this name in cuda.h; NULL if this driver has none. */
 void *hdrt__driver_symbol(const hdrt__driver *driver, const char *name);

@@ -134,12 +134,12 @@ END_TEST
 START_TEST(patience_ends)
 {
     start("lazy:patience=30");
-    unsigned char *pinned = new_pinned(1);
+    uint32_t *pinned = new_pinned(4);
     *pinned = 0;
-    OK(cuMemsetD8Async((uintptr_t)pinned, 5, 1, new_stream(1)));
-    for (int i = 0; i < 5000 && !*(volatile unsigned char *)pinned; i++)
+    OK(cuStreamWriteValue32(new_stream(1), (uintptr_t)pinned, 5, 0));
+    for (int i = 0; i < 20000 && !__atomic_load_n(pinned, __ATOMIC_ACQUIRE); i++)
         usleep(1000);
-    ck_assert_uint_eq(*pinned, 5);
+    ck_assert_uint_eq(__atomic_load_n(pinned, __ATOMIC_ACQUIRE), 5);
 }
 END_TEST
 

@@ -320,6 +320,31 @@ START_TEST(faults_in_virtual_time)
 }
 END_TEST
 
+/* nanosleep makes kernels of any length. */
+START_TEST(kernels_that_sleep)
+{
+    start("virtual:patience=0,launch=0,instruction=0,record=0");
+    hdcu_stream one = new_stream(1), other = new_stream(1);
+    uint64_t *told = new_pinned(16);
+    hdcu_pointer address = (uintptr_t)told;
+    unsigned time = 700;
+    launch("sleep", 3, 96, one, (void *[]){&time});
+    hdcu_event end = recorded(one);
+    time = 300;
+    launch("sleep", 1, 1, other, (void *[]){&time});
+    launch("sleep", 1, 1, other, (void *[]){&time});
+    OK(cuStreamSynchronize(other));
+    ck_assert_uint_eq(clock_now(), 600);
+    OK(cuEventSynchronize(end));
+    ck_assert_uint_eq(clock_now(), 700);
+    launch("times", 1, 1, one, (void *[]){&address});
+    OK(cuStreamSynchronize(one));
+    ck_assert_uint_eq(clock_now(), 700 + 5000 + 2 * 32); /* a look at the clock takes 32 */
+    ck_assert_uint_eq(told[0], 700 + 32);
+    ck_assert_uint_eq(told[1], 5000 + 32);
+}
+END_TEST
+
 static uint64_t random_state;
 
 static uint64_t draw(uint64_t below)
@@ -386,6 +411,7 @@ int main(void)
     tcase_add_test(group, the_clock);
     tcase_add_test(group, kernels_that_wait_for_each_other);
     tcase_add_test(group, faults_in_virtual_time);
+    tcase_add_test(group, kernels_that_sleep);
     tcase_add_loop_test(group, a_random_graph, 0, 3);
     suite_add_tcase(suite, group);
     SRunner *runner = srunner_create(suite);

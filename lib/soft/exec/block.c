@@ -89,6 +89,7 @@ void hdsoft_block_begin(hdsoft_block *block, uint64_t linear)
     hdsoft_follow_begin(block);
     for (uint32_t i = 0; i < block->warp_count; i++) {
         block->warps[i].constants = run->constants;
+        block->warps[i].slept = 0;
         hdsoft_warp_begin(&block->warps[i]);
     }
 }

@@ -92,8 +92,17 @@ HANDLER(fence)
     return instruction + 1;
 }
 
+#define LONGEST_SLEEP 1000000u /* ns, as PTX has it */
+
 HANDLER(nanosleep)
 {
+    const uint32_t *times = hdsoft_source(warp, instruction->operand[0]);
+    uint32_t longest = 0;
+    for (uint32_t rest = warp->active; rest; rest &= rest - 1) {
+        uint32_t time = times[__builtin_ctz(rest)];
+        longest = time > longest ? time : longest;
+    }
+    warp->slept += longest < LONGEST_SLEEP ? longest : LONGEST_SLEEP;
     warp->yield = true;
     hdsoft_warp_leave(warp);
     return instruction + 1;
@@ -233,7 +242,7 @@ const hdsoft_form hdsoft_forms_control[] = {
     {"brkpt", handle_brkpt, ":"},
     {"poison", handle_poison, ":"},
     {"fence", handle_fence, ":"},
-    {"nanosleep", handle_nanosleep, ":"},
+    {"nanosleep", handle_nanosleep, ":w"},
     {"rounded", handle_rounded, ":"},
     {"special_32", handle_special_32, "w:"},
     {"special_64", handle_special_64, "q:"},

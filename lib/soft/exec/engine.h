@@ -99,6 +99,11 @@ typedef struct hdsoft_fault {
 /* Where printf text and assertion messages go; called on the executor's thread, in program order of a warp. */
 typedef void (*hdsoft_print_function)(void *context, const char *bytes, size_t length);
 
+/* A clock for kernels: when the launch began, in ns, and how long a warp-instruction takes. */
+typedef struct hdsoft_virtual_clock {
+    uint64_t begin, picoseconds;
+} hdsoft_virtual_clock;
+
 typedef struct hdsoft_launch {
     const hdsoft_instance *instance;
     const hdsoft_entry *entry;
@@ -111,6 +116,7 @@ typedef struct hdsoft_launch {
     uint64_t seed;                   /* order of blocks and splits; 0: lowest first, which is deterministic */
     hdsoft_print_function print;     /* NULL: text is dropped */
     void *print_context;
+    const hdsoft_virtual_clock *clock; /* until the run's end; NULL: %globaltimer tells the real time */
     const hdsoft_watch *watch;       /* told of every access to global memory; NULL: nobody. Outlives the run */
 } hdsoft_launch;
 
@@ -122,6 +128,8 @@ int hdsoft_run_begin(const hdsoft_launch *launch, hdsoft_run **out);
  * return is 1 and *executed is 0 every thread waits (a spin on memory counts as progress), so the caller may block.
  */
 int hdsoft_run_step(hdsoft_run *run, uint64_t budget, uint64_t *executed, hdsoft_fault *fault);
+/* The ns that blocks have slept in nanosleep, added up over those that have ended. */
+uint64_t hdsoft_run_slept(const hdsoft_run *run);
 void hdsoft_run_end(hdsoft_run *run); /* NULL is accepted */
 
 #endif

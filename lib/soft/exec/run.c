@@ -78,6 +78,7 @@ int hdsoft_run_begin(const hdsoft_launch *launch, hdsoft_run **out)
     run->seed = launch->seed;
     run->print = launch->print;
     run->print_context = launch->print_context;
+    run->clock = launch->clock;
     run->dynamic_offset = (launch->entry->static_shared_bytes + 127u) / 128 * 128;
     if (launch->dynamic_shared_bytes == 0)
         run->dynamic_offset = launch->entry->static_shared_bytes;
@@ -151,6 +152,14 @@ static bool wants_company(const hdsoft_run *run, const hdsoft_block *block)
     return run->next_block < run->blocks && run->resident < run->context_limit && block->executed > BLOCK_PATIENCE;
 }
 
+static uint64_t longest_sleep(const hdsoft_block *block)
+{
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < block->warp_count; i++)
+        longest = block->warps[i].slept > longest ? block->warps[i].slept : longest;
+    return longest;
+}
+
 static int run_blocks(hdsoft_run *run, uint64_t budget, uint64_t *executed, hdsoft_fault *fault)
 {
     uint64_t ran = 0;
@@ -181,6 +190,7 @@ static int run_blocks(hdsoft_run *run, uint64_t budget, uint64_t *executed, hdso
         } else if (block->live_threads == 0) {
             block->resident = false;
             run->resident--;
+            run->slept += longest_sleep(block);
         } else if (wants_company(run, block) && !admit(run)) {
             result = fault_memory(run, fault);
         }
@@ -200,6 +210,11 @@ int hdsoft_run_step(hdsoft_run *run, uint64_t budget, uint64_t *executed, hdsoft
     if (executed)
         *executed = ran;
     return result;
+}
+
+uint64_t hdsoft_run_slept(const hdsoft_run *run)
+{
+    return run->slept;
 }
 
 void hdsoft_run_end(hdsoft_run *run)

@@ -34,9 +34,9 @@
     X("%clock", 32, clock) \
     X("%clock_hi", 32, clock >> 32) \
     X("%clock64", 64, clock) \
-    X("%globaltimer", 64, nanoseconds()) \
-    X("%globaltimer_lo", 32, nanoseconds()) \
-    X("%globaltimer_hi", 32, nanoseconds() >> 32) \
+    X("%globaltimer", 64, timer) \
+    X("%globaltimer_lo", 32, timer) \
+    X("%globaltimer_hi", 32, timer >> 32) \
     X("%envreg1", 32, run->workspace >> 32) \
     X("%envreg2", 32, run->workspace) \
     X("%envreg0", 32, 0) \
@@ -83,6 +83,21 @@ static uint64_t nanoseconds(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* What a look at a clock takes; without a virtual one, in ticks. */
+#define LOOK_TICKS 64
+#define LOOK_NS 32
+#define VIRTUAL_MHZ 1980
+
+static bool is_timer(uint32_t number)
+{
+    return strncmp(specials[number].name, "%globaltimer", 12) == 0;
+}
+
+static bool is_clock(uint32_t number)
+{
+    return is_timer(number) || strncmp(specials[number].name, "%clock", 6) == 0;
+}
+
 /* The grid barrier of a cooperative launch needs a few zeroed words. */
 static bool need_workspace(hdsoft_warp *warp, const hdsoft_instruction *instruction)
 {
@@ -108,9 +123,16 @@ bool hdsoft_special_read(hdsoft_warp *warp, const hdsoft_instruction *instructio
         if (run->cooperative && !need_workspace(warp, instruction))
             return false;
     }
-    /* A clock that a spinning thread can wait for: it moves with every look at it. */
-    run->ticks += 64;
-    uint64_t clock = run->executed * 4 + run->ticks;
+    /* Clocks that a spinning thread can wait for: they move with every look. */
+    run->ticks += LOOK_TICKS;
+    uint64_t clock = run->executed * 4 + run->ticks, timer = 0;
+    if (run->clock && is_clock(number)) {
+        warp->slept += LOOK_NS;
+        timer = run->clock->begin + warp->slept + warp->block->executed * run->clock->picoseconds / 1000;
+        clock = timer * VIRTUAL_MHZ / 1000;
+    } else if (is_timer(number)) {
+        timer = nanoseconds();
+    }
     uint32_t position = 0;
 #define VALUE(name, bits, value)                                  \
     if (position++ == number) {                                   \

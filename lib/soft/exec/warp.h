@@ -89,6 +89,7 @@ struct hdsoft_warp {
     struct hdsoft_mark *marks;          /* registers with values that were never written (follow.c) */
     uint32_t mark_count;
     bool yield;                         /* nanosleep: others first */
+    uint64_t slept;                     /* ns in nanosleep, and, on a virtual clock, in looks at it */
 };
 
 /* A named barrier: how many have come, in threads and in threads rounded up to warps (see barrier.c). */
@@ -147,6 +148,8 @@ struct hdsoft_run {
     uint64_t frame_bytes_used;         /* by activations */
     uint64_t fence;                    /* what a fence writes */
     uint64_t ticks;                    /* of the clock, besides those of instructions */
+    const hdsoft_virtual_clock *clock; /* NULL: the real one */
+    uint64_t slept;                    /* ns, over all blocks that have ended: the longest of each one's warps */
     const unsigned char *constants;    /* of the instance */
 
     bool faulted;

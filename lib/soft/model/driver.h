@@ -136,7 +136,7 @@ typedef struct hdsoft__work {
     hdsoft__command *command;
     hdsoft_run *run;
     uint64_t copied;      /* bytes */
-    uint64_t executed;    /* warp-instructions */
+    uint64_t executed, slept; /* warp-instructions; ns in all blocks */
     uint64_t seed;        /* of a kernel's blocks and splits; 0: lowest first */
     uint32_t waits;       /* works of the command that must be done first */
     hdsoft__operation *operation; /* once it has begun; NULL while no check follows memory */
@@ -148,6 +148,7 @@ typedef struct hdsoft__work {
         struct hdsoft__work *next, *next_live;
         uint64_t order, blocks, started, done, unit, since, length;
         unsigned phase;
+        hdsoft_virtual_clock clock;
     } simulated;
 } hdsoft__work;
 

@@ -305,7 +305,8 @@ static void dispatch_kernels(simulated_device *machine)
 /* How long a kernel's blocks take, by what has been executed so far. */
 static uint64_t length_of(const hdsoft__work *work)
 {
-    unsigned __int128 picoseconds = (unsigned __int128)work->executed * costs()->instruction;
+    unsigned __int128 picoseconds = (unsigned __int128)work->executed * costs()->instruction +
+                                    (unsigned __int128)work->slept * 1000;
     unsigned __int128 blocks = (unsigned __int128)work->simulated.blocks * 1000;
     return costs()->block + (uint64_t)((picoseconds + blocks - 1) / blocks);
 }

@@ -16,6 +16,7 @@
  *                 in proportion; there are `sms`. Blocks that do not fit wait; those of the higher priority go first,
  *                 then those of the earlier kernel; a cooperative kernel begins when all its blocks fit. At
  *                 most `kernels` kernels are on a device at once.
+ *                 %globaltimer tells this clock, clock64 the same at 1.98 GHz; a look at either takes 32 ns.
  *   copy          `copy` ns and its bytes at `h2d`, `d2h`, `d2d` or `p2p` (between devices) GB/s, all of it on one of
  *                 the `engines` of the stream's device for that direction. Host to host counts as d2h.
  *   memset        `fill` ns and its bytes at `set` GB/s; it needs no engine

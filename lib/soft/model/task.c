@@ -260,6 +260,11 @@ static int begin_kernel(hdsoft__device *device, hdsoft__work *work, const hdsoft
         .cooperative = launch->cooperative, .multiprocessors = 132, .seed = work->seed, .print = hdsoft__print,
         .print_context = device, .watch = work->operation ? hdsoft__operation_watch(work->operation) : NULL,
     };
+    if (hdsoft__the.policy == HDSOFT__VIRTUAL) {
+        work->simulated.clock =
+            (hdsoft_virtual_clock){work->simulated.since, hdsoft__the.options.costs.instruction};
+        details.clock = &work->simulated.clock;
+    }
     int status = hdsoft_run_begin(&details, &work->run);
     if (status)
         snprintf(text, capacity, "kernel %s: no host memory to run it in", function->entry->name);
@@ -278,6 +283,7 @@ static int step_kernel(hdsoft__device *device, hdsoft__work *work, const hdsoft_
     uint64_t executed = 0;
     int status = hdsoft_run_step(work->run, budget ? budget : STEP_INSTRUCTIONS, &executed, &fault);
     work->executed += executed;
+    work->slept = hdsoft_run_slept(work->run);
     if (status == 1)
         return executed ? 1 : 2;
     hdsoft_run_end(work->run);

@@ -109,7 +109,8 @@ void hdsoft_decode_leave(hdsoft_parser *parser, hdsoft_statement *statement)
     hdsoft_emit_named(parser, name, HDSOFT_ABSENT, HDSOFT_ABSENT, HDSOFT_ABSENT, HDSOFT_ABSENT);
 }
 
-/* Fences order nothing that is not ordered here; hints have no effect. nanosleep lets others go first. */
+/* Fences order nothing that is not ordered here; hints have no effect. nanosleep lets others go first, and takes its
+ * time on a virtual clock. */
 void hdsoft_decode_nothing(hdsoft_parser *parser, hdsoft_statement *statement)
 {
     const char *name = statement->modifier[0];
@@ -119,7 +120,8 @@ void hdsoft_decode_nothing(hdsoft_parser *parser, hdsoft_statement *statement)
         if (fence && !hdsoft_has(statement, "cta"))
             fence->access = HDSOFT_ACCESS_FENCE;
     } else if (strcmp(name, "nanosleep") == 0) {
-        hdsoft_emit_named(parser, "nanosleep", HDSOFT_ABSENT, HDSOFT_ABSENT, HDSOFT_ABSENT, HDSOFT_ABSENT);
+        int32_t time = hdsoft_use(parser, &statement->argument[0].value, 'w', 0);
+        hdsoft_emit_named(parser, "nanosleep", time, HDSOFT_ABSENT, HDSOFT_ABSENT, HDSOFT_ABSENT);
     }
 }
 
