@@ -84,6 +84,7 @@ template <typename T> T sized()
 #include <hdrt/runtime.h>
 #include <hdrt/device.h>
 #include <hdrt/memory.h>
+#include <hdrt/cache.h>
 #include <hdrt/jit.h>
 #include <hdrt/queue.h>
 

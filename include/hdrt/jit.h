@@ -114,6 +114,10 @@ typedef struct hdrt_image_info {
     const char *compiler_version; /**< "NVRTC 13.0", "clang 19.1.7", "nvJitLink 13.0"; "" if not known */
     uint32_t kernel_count;      /**< see hdrt_image_kernel */
     uint32_t dependency_count;  /**< see hdrt_image_dependency */
+    const char *source_name;    /**< name of the source, "" if not known */
+    const char *options;        /**< options of the compile, separated by blanks, "" if none or not known */
+    hdrt_cache_reason cache_reason; /**< HDRT_CACHE_HIT, or why a compiler ran */
+    const char *cache_words;    /**< what that reason is about: a path, an option; "": nothing to say */
 } hdrt_image_info;
 
 #define HDRT_IMAGE_INFO_INIT HDRT_INIT_(hdrt_image_info)
@@ -157,6 +161,10 @@ typedef struct hdrt_image_kernel_info {
     const hdrt_parameter *parameters; /**< in order */
     uint32_t parameter_count;
     bool parameters_known;            /**< false: the code does not tell, `parameters` is empty */
+    bool resources_known;             /**< false: PTX, whose registers and memory the driver decides; the next are 0 */
+    uint32_t registers;               /**< 32-bit registers per thread */
+    uint32_t static_shared_bytes;     /**< per block */
+    uint32_t local_bytes;             /**< per thread */
 } hdrt_image_kernel_info;
 
 #define HDRT_IMAGE_KERNEL_INFO_INIT HDRT_INIT_(hdrt_image_kernel_info)
@@ -261,6 +269,19 @@ typedef struct hdrt_link_options {
  */
 HDRT_EXPORT hdrt_status hdrt_image_link(hdrt_runtime *runtime, const hdrt_link_input *inputs, uint32_t count,
                                         const hdrt_link_options *options, hdrt_image **out_image);
+
+/**
+ * An image from the bytes of an image file of the cache, a cubin, or PTX, copied; `name` (copied, may be NULL) is for
+ * messages. Calls no driver. \return HDRT_OK; HDRT_ERROR_INVALID_IMAGE  damaged, or none of these, as the message says;
+ * HDRT_ERROR_INVALID_ARGUMENT, HDRT_ERROR_OUT_OF_MEMORY.
+ */
+HDRT_EXPORT hdrt_status hdrt_image_read(const void *bytes, size_t size, const char *name, hdrt_image **out_image);
+/**
+ * The image as an image file of the cache, which checks itself: kernel table, log and provenance with the code.
+ *
+ * \param out_bytes, out_size  belong to the image, until its end or the next call
+ */
+HDRT_EXPORT hdrt_status hdrt_image_write(hdrt_image *image, const void **out_bytes, size_t *out_size);
 
 /** Load an image into a device. \return as hdrt_module_load; HDRT_NOT_READY as hdrt_image_get_info. */
 HDRT_EXPORT hdrt_status hdrt_module_load_image(hdrt_device *device, const hdrt_image *image, hdrt_module **out_module);

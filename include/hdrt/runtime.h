@@ -30,7 +30,11 @@ typedef struct hdrt_runtime_options {
     const char *nvrtc;       /**< NVRTC library file or folder; NULL: HDRT_NVRTC, CUDA_HOME, CUDA_PATH, the loader. Copied. */
     const char *clang;       /**< clang program; NULL: HDRT_CLANG, clang-N from high to low, clang. Copied. */
     uint32_t compile_workers; /**< most compile workers at once; 0: the number of processors, at most 8 */
-    uint32_t reserved[7];    /**< zero */
+    uint32_t cache_read_only_count; /**< how many cache_read_only */
+    const char *const *cache_read_only; /**< further kernel caches that are only read, such as one that is shipped with
+                                  an application; NULL: HDRT_CACHE_READ_ONLY. Copied. */
+    uint64_t cache_limit_bytes; /**< size that the kernel cache is kept below; 0: HDRT_CACHE_LIMIT, or 1 GiB */
+    uint32_t reserved[2];    /**< zero */
 } hdrt_runtime_options;
 
 #define HDRT_RUNTIME_OPTIONS_INIT HDRT_INIT_(hdrt_runtime_options)

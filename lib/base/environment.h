@@ -13,6 +13,8 @@
     X(DRIVER, "HDRT_DRIVER", "choice", "driver to load: cuda or soft (hdjit also: auto)")                              \
     X(DEVICE, "HDRT_DEVICE", "number", "device that hdjit uses, from 0")                                               \
     X(CACHE_DIR, "HDRT_CACHE_DIR", "path", "folder of the kernel cache; 'off' for no disk cache")                      \
+    X(CACHE_LIMIT, "HDRT_CACHE_LIMIT", "size", "size that the kernel cache is kept below: 512M, 2G; 1G if not set")    \
+    X(CACHE_READ_ONLY, "HDRT_CACHE_READ_ONLY", "paths", "further kernel caches, only read, separated by colons")       \
     X(NVRTC, "HDRT_NVRTC", "path", "NVRTC library, or the folder it is in")                                            \
     X(CLANG, "HDRT_CLANG", "path", "clang program for kernels")                                                        \
     X(LIBEXEC, "HDRT_LIBEXEC", "path", "folder of hdrt-cc, libhdsoft.so and the device prelude")                       \

@@ -55,6 +55,9 @@ static void runtime_free(hdrt_runtime *runtime)
     free(runtime->faults);
     free(runtime->infos);
     hdrt__companions_free(runtime->companions);
+    for (uint32_t i = 0; runtime->cache_read_only_option && i < runtime->cache_read_only_count; i++)
+        free(runtime->cache_read_only_option[i]);
+    free(runtime->cache_read_only_option);
     free(runtime->clang_option);
     free(runtime->nvrtc_option);
     free(runtime->cache_dir_option);
@@ -71,15 +74,44 @@ static hdrt_status copy_text(const char *text, char **out_text)
     return HDRT_OK;
 }
 
+static hdrt_status copy_read_only(const hdrt_runtime_options *options, hdrt_runtime *runtime)
+{
+    uint32_t count = options->cache_read_only_count;
+    if (!options->cache_read_only) {
+        if (count)
+            return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                              "hdrt_runtime_options.cache_read_only is NULL, cache_read_only_count is %u", count);
+        return HDRT_OK;
+    }
+    runtime->cache_read_only_option = calloc(count + 1u, sizeof(char *));
+    if (!runtime->cache_read_only_option)
+        return hdrt__fail_memory(count * sizeof(char *), "a runtime option");
+    runtime->cache_read_only_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *path = options->cache_read_only[i];
+        if (!path || !*path)
+            return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_runtime_options.cache_read_only[%u] is %s", i,
+                              path ? "empty" : "NULL");
+        hdrt_status status = copy_text(path, &runtime->cache_read_only_option[i]);
+        if (status != HDRT_OK)
+            return status;
+    }
+    return HDRT_OK;
+}
+
 static hdrt_status keep_options(hdrt_runtime *runtime, const hdrt_runtime_options *options)
 {
     runtime->compile_workers = options->compile_workers;
+    runtime->cache_limit_bytes = options->cache_limit_bytes;
     hdrt_status status = copy_text(options->cache_dir, &runtime->cache_dir_option);
     if (status == HDRT_OK) {
         status = copy_text(options->nvrtc, &runtime->nvrtc_option);
     }
     if (status == HDRT_OK) {
         status = copy_text(options->clang, &runtime->clang_option);
+    }
+    if (status == HDRT_OK) {
+        status = copy_read_only(options, runtime);
     }
     return status;
 }

@@ -26,6 +26,9 @@ static void *create_jit(void *argument)
         .nvrtc = runtime->nvrtc_option,
         .clang = runtime->clang_option,
         .compile_workers = runtime->compile_workers,
+        .cache_read_only = (const char *const *)runtime->cache_read_only_option,
+        .cache_read_only_count = runtime->cache_read_only_count,
+        .cache_limit_bytes = runtime->cache_limit_bytes,
     };
     hdrt__jit *jit;
     return hdrt__jit_create(&config, &jit) == HDRT_OK ? jit : NULL;
@@ -116,13 +119,26 @@ hdrt_status hdrt__module_from_input(hdrt_device *device, const hdrt__input *inpu
     if (!jit)
         return HDRT_ERROR_OUT_OF_MEMORY;
     hdrt__device_target(device, arch, &target);
-    hdrt_status status = hdrt__jit_obtain(jit, input, &target, false, cancel, &result);
-    if (status == HDRT_OK) {
-        hdrt__open_options options = {
-            .name = input->name, .from_cache = result.from_cache, .shareable = true, .lazy = input->asked.lazy};
-        status = hdrt__module_open(device, result.code, &options, out_module);
+    /*
+     * Code from the cache that the driver does not take is set aside and compiled once more: damage that a digest
+     * cannot show, or a driver that became another.
+     */
+    hdrt_status status = HDRT_OK;
+    bool again = true;
+    for (unsigned attempt = 0; again; attempt++) {
+        again = false;
+        status = hdrt__jit_obtain(jit, input, &target, false, cancel, &result);
+        if (status == HDRT_OK) {
+            hdrt__open_options options = {
+                .name = input->name, .from_cache = result.from_cache, .shareable = true, .lazy = input->asked.lazy};
+            status = hdrt__module_open(device, result.code, &options, out_module);
+            if (status == HDRT_ERROR_INVALID_IMAGE) {
+                hdrt__jit_reject(jit, result.code);
+                again = result.from_cache && attempt == 0;
+            }
+        }
+        hdrt__result_free(&result);
     }
-    hdrt__result_free(&result);
     return status;
 }
 
@@ -141,42 +157,6 @@ hdrt_status hdrt_module_compile(hdrt_device *device, const hdrt_source *source, 
     status = hdrt__module_from_input(device, &input, NULL, out_module);
     hdrt__input_free(&input);
     return status;
-}
-
-/* Code given as bytes, as the compile's result would be. */
-static hdrt_status code_from_bytes(const void *bytes, size_t size, const char *name, hdrt__code **out_code)
-{
-    hdrt__code *code = hdrt__code_create();
-    char *copy = code ? malloc(size + 1) : NULL;
-    hdrt_status status = HDRT_OK;
-    if (!copy) {
-        hdrt__code_drop(code);
-        return hdrt__fail_memory(size, "a module's code");
-    }
-    memcpy(copy, bytes, size);
-    copy[size] = '\0';
-    if (hdrt__is_cubin(copy, size)) {
-        code->kind = HDRT_CODE_CUBIN;
-        code->cubin = (unsigned char *)copy;
-        code->cubin_size = size;
-    } else {
-        code->kind = HDRT_CODE_PTX;
-        code->ptx = copy;
-        code->ptx_size = strlen(copy);
-    }
-    if (hdrt__is_fatbin(bytes, size))
-        status = hdrt__fail(HDRT_ERROR_UNSUPPORTED, "it is a fatbin: load the cubin or PTX from it");
-    else if (code->kind == HDRT_CODE_PTX && !hdrt__is_ptx(bytes, size))
-        status = hdrt__fail(HDRT_ERROR_INVALID_IMAGE, "it is neither a cubin nor PTX text");
-    if (status == HDRT_OK)
-        status = hdrt__code_read_table(code);
-    if (status != HDRT_OK) {
-        hdrt__fail_prefix("loading '%s'", name);
-        hdrt__code_drop(code);
-        return status;
-    }
-    *out_code = code;
-    return HDRT_OK;
 }
 
 hdrt_status hdrt_module_load(hdrt_device *device, const void *code, size_t size, const hdrt_load_options *options,
@@ -199,7 +179,7 @@ hdrt_status hdrt_module_load(hdrt_device *device, const void *code, size_t size,
         if (known.reserved_flags[i])
             return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_load_options.reserved_flags is not zero");
     const char *name = known.name ? known.name : "image";
-    status = code_from_bytes(code, size, name, &copy);
+    status = hdrt__code_from_bytes(code, size, name, &copy);
     if (status != HDRT_OK)
         return status;
     hdrt__open_options open = {.name = name, .lazy = known.lazy};
@@ -258,7 +238,7 @@ hdrt_status hdrt_runtime_get_info(hdrt_runtime *runtime, hdrt_runtime_info *out_
     info.libexec_prelude = runtime->companions->prelude;
     info.libexec_rule = runtime->companions->rule;
     hdrt__store_check(hdrt__jit_store(jit));
-    info.cache_dir = hdrt__store_directory(hdrt__jit_store(jit));
-    info.cache_reason = hdrt__store_reason(hdrt__jit_store(jit));
+    info.cache_dir = hdrt__store_directory(hdrt__jit_store(jit), 0);
+    info.cache_reason = hdrt__store_reason(hdrt__jit_store(jit), 0);
     return hdrt__info_write("hdrt_runtime_info", out_info, &info, sizeof(info));
 }

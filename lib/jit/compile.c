@@ -11,13 +11,18 @@
 #include "compiler/protocol.h"
 #include "config.h"
 #include "driver/fork.h"
+#include "jit/differ.h"
+#include "jit/flight.h"
 #include "jit/key.h"
+#include "jit/lookup.h"
 #include "jit/message.h"
 #include "jit/state.h"
 
 #define TIME_LIMIT_MS 60000u
 #define MEMORY_LIMIT_BYTES (UINT64_C(8) << 30)
 #define DEFAULT_ARCH "sm_80"
+#define LONGEST_WAIT_NS (30 * UINT64_C(1000000000)) /* for another process's compile of the same key */
+#define FLIGHTS 3
 
 /* One compile on its way. */
 struct job {
@@ -25,7 +30,7 @@ struct job {
     hdrt__request request;
     hdrt__digest key;
     hdrt__chosen_compiler chosen;
-    bool nvidia, dependencies;
+    bool nvidia, dependencies, list_failed;
     hdrt__cancel *cancel;
     hdrt__result *result;
     uint64_t began_ns;
@@ -62,6 +67,7 @@ static hdrt_status begin_job(struct job *job, const hdrt__input *input, const hd
         .names = input->names,
         .name_count = input->name_count,
         .identity = &job->chosen.identity,
+        .identity_lines = job->chosen.identity_lines,
         .libdevice = job->chosen.libdevice,
         .time_limit_ms = input->asked.time_limit_ms ? input->asked.time_limit_ms : TIME_LIMIT_MS,
         .memory_limit_bytes = input->asked.memory_limit_bytes ? input->asked.memory_limit_bytes : MEMORY_LIMIT_BYTES,
@@ -71,104 +77,6 @@ static hdrt_status begin_job(struct job *job, const hdrt__input *input, const hd
 #endif
     job->key = hdrt__request_key(&job->request);
     return HDRT_OK;
-}
-
-/* ---- looking up ------------------------------------------------------------------------------------------------- */
-
-static hdrt__code *find_image(hdrt__jit *jit, const hdrt__digest *name)
-{
-    hdrt__code *code = hdrt__memory_image(jit->memory, name);
-    size_t size;
-    unsigned char *bytes = code ? NULL : hdrt__store_read(jit->store, name, HDRT__ENTRY_IMAGE, &size);
-    if (bytes) {
-        code = hdrt__code_read(bytes, size, name);
-        if (code)
-            hdrt__memory_keep(jit->memory, code);
-        free(bytes);
-    }
-    return code;
-}
-
-/* The code of the first record whose files are as they were. */
-static hdrt__code *match(hdrt__jit *jit, hdrt__manifest *manifest, bool *out_refreshed, uint32_t *out_index)
-{
-    *out_refreshed = false;
-    for (uint32_t i = 0; i < manifest->count; i++) {
-        bool refreshed;
-        if (!hdrt__record_current(&manifest->records[i], &refreshed))
-            continue;
-        hdrt__code *code = find_image(jit, &manifest->records[i].image);
-        if (code) {
-            *out_refreshed = refreshed;
-            *out_index = i;
-            return code;
-        }
-    }
-    return NULL;
-}
-
-static bool read_manifest(hdrt__jit *jit, const hdrt__digest *key, hdrt__manifest *out)
-{
-    size_t size;
-    unsigned char *bytes = hdrt__store_read(jit->store, key, HDRT__ENTRY_MANIFEST, &size);
-    bool good = bytes && hdrt__manifest_read(bytes, size, key, out);
-    free(bytes);
-    if (!good)
-        *out = (hdrt__manifest){.key = *key};
-    return good;
-}
-
-static void write_manifest(hdrt__jit *jit, const hdrt__manifest *manifest)
-{
-    hdrt__buffer bytes = HDRT__BUFFER_INIT;
-    hdrt__manifest_write(manifest, &bytes);
-    if (!bytes.failed)
-        hdrt__store_write(jit->store, &manifest->key, HDRT__ENTRY_MANIFEST, bytes.bytes, bytes.size);
-    hdrt__buffer_free(&bytes);
-}
-
-/* The files that were read, for who asked. false: out of memory. */
-static bool list_dependencies(struct job *job, const hdrt__record *record)
-{
-    hdrt__result *result = job->result;
-    if (!job->dependencies || record->dependency_count == 0)
-        return true;
-    result->dependencies = calloc(record->dependency_count, sizeof(*result->dependencies));
-    bool good = result->dependencies != NULL;
-    for (uint32_t i = 0; i < record->dependency_count && good; i++) {
-        result->dependencies[i] = strdup(record->dependencies[i].path);
-        good = result->dependencies[i] != NULL;
-        result->dependency_count += good;
-    }
-    return good;
-}
-
-/* `memory`, the claimed manifest, may be NULL. NULL: not there, or (*no_memory) the files cannot be listed. */
-static hdrt__code *look_up(struct job *job, hdrt__manifest *memory, bool *no_memory)
-{
-    hdrt__jit *jit = job->jit;
-    bool refreshed;
-    uint32_t index;
-    hdrt__code *code = memory ? match(jit, memory, &refreshed, &index) : NULL;
-    hdrt__manifest disk;
-    if (code) {
-        *no_memory = !list_dependencies(job, &memory->records[index]);
-        return code;
-    }
-    if (!read_manifest(jit, &job->key, &disk))
-        return NULL;
-    code = match(jit, &disk, &refreshed, &index);
-    if (code)
-        *no_memory = !list_dependencies(job, &disk.records[index]);
-    hdrt__record record;
-    if (code && memory && hdrt__record_copy(&disk.records[index], &record)) {
-        hdrt__manifest_add(memory, &record);
-        hdrt__record_free(&record);
-    }
-    if (code && refreshed)
-        write_manifest(jit, &disk);
-    hdrt__manifest_free(&disk);
-    return code;
 }
 
 /* ---- compiling -------------------------------------------------------------------------------------------------- */
@@ -268,6 +176,26 @@ static bool add_note(hdrt__code *code, const char *text)
     return true;
 }
 
+/* Where the code came from, for people who look at image files. */
+static bool add_origin(hdrt__code *code, const hdrt__request *request)
+{
+    hdrt__buffer options = HDRT__BUFFER_INIT;
+    hdrt__buffer_text(&options, "");
+    for (uint32_t i = 0; i < request->options->count; i++)
+        hdrt__buffer_format(&options, "%s%s", i ? " " : "", request->options->items[i]);
+    char *name = strdup(request->name), *words = hdrt__buffer_take(&options, NULL);
+    if (!name || !words) {
+        free(name);
+        free(words);
+        return false;
+    }
+    free(code->source_name);
+    free(code->options);
+    code->source_name = name;
+    code->options = words;
+    return true;
+}
+
 /* Completes the code of a good reply: what it is, its table, and what the caller should know. */
 static hdrt_status complete(struct job *job, hdrt__reply *reply)
 {
@@ -280,7 +208,7 @@ static hdrt_status complete(struct job *job, hdrt__reply *reply)
         code->compiler_path = path;
     }
     hdrt_status status = hdrt__code_read_table(code);
-    bool noted = path != NULL;
+    bool noted = path != NULL && add_origin(code, &job->request);
     if (status == HDRT_OK && code->table.kernel_count == 0 && !code->lto_ir)
         noted = noted && add_note(code, job->request.source_size ? "the source has no __global__ function: there is no "
                                                                    "kernel in the code" : "the source is empty");
@@ -314,33 +242,18 @@ static const char *unfit_to_store(struct job *job, hdrt__reply *reply, hdrt__buf
     return hdrt__record_settle(&reply->record, job->began_ns, text);
 }
 
-static void store_code(struct job *job, hdrt__reply *reply, hdrt__manifest *memory)
+static void store_code(struct job *job, hdrt__reply *reply, hdrt__manifest *memory, const hdrt__miss *miss)
 {
-    hdrt__jit *jit = job->jit;
-    hdrt__buffer text = HDRT__BUFFER_INIT, bytes = HDRT__BUFFER_INIT;
-    hdrt__manifest disk;
-    hdrt__record copy_for_memory;
+    hdrt__buffer text = HDRT__BUFFER_INIT;
     const char *unfit = unfit_to_store(job, reply, &text);
     if (unfit) {
         hdrt__log(HDRT_LOG_DEBUG, "'%s' is not cached: %s", job->request.name, unfit);
-        hdrt__buffer_free(&text);
-        return;
+        hdrt__stats_count(&job->jit->stats, HDRT__STAT_NOT_CACHEABLE, 1);
+    } else {
+        hdrt__outcome outcome = {&job->request, &job->key, &reply->record, reply->code, miss, job->began_ns};
+        bool stored = hdrt__keep(job->jit, &outcome, memory);
+        hdrt__stats_count(&job->jit->stats, stored ? HDRT__STAT_STORED : HDRT__STAT_STORE_FAILURES, 1);
     }
-    reply->record.image = hdrt__record_image(&job->key, &reply->record);
-    reply->code->name = reply->record.image;
-    hdrt__code_write(reply->code, &bytes);
-    bool stored = !bytes.failed && hdrt__store_write(jit->store, &reply->code->name, HDRT__ENTRY_IMAGE, bytes.bytes,
-                                                     bytes.size);
-    hdrt__memory_keep(jit->memory, reply->code);
-    if (memory && hdrt__record_copy(&reply->record, &copy_for_memory))
-        hdrt__manifest_add(memory, &copy_for_memory);
-    if (stored) {
-        read_manifest(jit, &job->key, &disk);
-        hdrt__manifest_add(&disk, &reply->record);
-        write_manifest(jit, &disk);
-        hdrt__manifest_free(&disk);
-    }
-    hdrt__buffer_free(&bytes);
     hdrt__buffer_free(&text);
 }
 
@@ -361,35 +274,137 @@ static hdrt_status compile(struct job *job, hdrt__reply *reply)
     return status == HDRT_OK ? complete(job, reply) : status;
 }
 
+/* How long to wait for whoever else compiles this: no longer than a compile may take. */
+static uint64_t longest_wait(const struct job *job)
+{
+    uint64_t limit = (uint64_t)job->request.time_limit_ms * 1000000u;
+    return hdrt__now_ns() + (limit < LONGEST_WAIT_NS ? limit : LONGEST_WAIT_NS);
+}
+
+/* A compile under way: what it looks for, and why it has not found it. */
+struct search {
+    hdrt__manifest *memory; /* the claimed manifest; NULL: none */
+    hdrt__miss miss;
+    uint64_t deadline_ns; /* of waiting for others */
+};
+
+static void add_dependency(void *context, const char *path, const hdrt__digest *digest)
+{
+    struct job *job = context;
+    hdrt__result *result = job->result;
+    if (!digest || job->list_failed)
+        return;
+    char **bigger = reallocarray(result->dependencies, result->dependency_count + 1u, sizeof(*bigger));
+    if (bigger)
+        result->dependencies = bigger;
+    job->list_failed = !bigger || !(bigger[result->dependency_count] = strdup(path));
+    result->dependency_count += !job->list_failed;
+}
+
+/* The files that a compile just read, for who asked. */
+static void list_dependencies(struct job *job, const hdrt__record *record)
+{
+    for (uint32_t i = 0; job->dependencies && i < record->dependency_count; i++)
+        add_dependency(job, record->dependencies[i].path, &record->dependencies[i].digest);
+}
+
+static bool look_up(struct job *job, struct search *search)
+{
+    hdrt__files files = {0};
+    job->result->code = hdrt__look_up(job->jit, &job->key, search->memory, &search->miss,
+                                      job->dependencies ? &files : NULL);
+    if (files.bytes)
+        hdrt__files_each(&files, add_dependency, job);
+    hdrt__files_free(&files);
+    return job->result->code != NULL;
+}
+
+static bool cancel_asked(void *context)
+{
+    return hdrt__cancel_asked(context);
+}
+
+/*
+ * Lets one process compile a key while others wait for it: true if another did. The lock, if *flight holds one, is to
+ * be kept over the compile.
+ */
+static bool wait_for_others(struct job *job, struct search *search, hdrt__flight *flight)
+{
+    hdrt__flight_result result = HDRT__FLIGHT_LANDED;
+    /* What takes the time into the code is never stored: nobody can wait for it. */
+    if (hdrt__has_time_macro(job->request.source, job->request.source_size))
+        return false;
+    for (unsigned i = 0; i < FLIGHTS && result == HDRT__FLIGHT_LANDED; i++) {
+        result = hdrt__flight_begin(job->jit->store, &job->key, search->deadline_ns, cancel_asked, job->cancel, flight);
+        if (result != HDRT__FLIGHT_LATE && look_up(job, search)) {
+            hdrt__stats_count(&job->jit->stats, HDRT__STAT_SHARED_COMPILES, 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A key that nobody compiled before: what differs from the nearest that somebody did. */
+static void explain_new(struct job *job, hdrt__miss *miss)
+{
+    hdrt__fields fields;
+    if (miss->reason != HDRT_CACHE_NEW || !hdrt__fields_of(&job->request, &fields))
+        return;
+    hdrt__buffer_free(&miss->text);
+    miss->reason = hdrt__explain_new(job->jit->store, job->request.name, &fields, &miss->text);
+    hdrt__fields_free(&fields);
+}
+
+static hdrt_status compile_and_store(struct job *job, bool use_cache, struct search *search)
+{
+    hdrt__reply reply = {0};
+    hdrt__stats *stats = &job->jit->stats;
+    const hdrt__miss *miss = &search->miss;
+    uint64_t began = hdrt__now_ns();
+    hdrt__log(HDRT_LOG_DEBUG, "'%s': not from the cache: %s%s%s", job->request.name,
+              hdrt_cache_reason_text(miss->reason), *hdrt__miss_words(miss) ? ": " : "", hdrt__miss_words(miss));
+    hdrt_status status = compile(job, &reply);
+    if (status == HDRT_OK) {
+        hdrt__stats_count(stats, HDRT__STAT_COMPILES, 1);
+        hdrt__stats_count(stats, HDRT__STAT_COMPILE_NS, hdrt__now_ns() - began);
+        hdrt__stats_count(stats, HDRT__STAT_MISSES + (unsigned)miss->reason, 1);
+        reply.code->reason = miss->reason;
+        reply.code->reason_words = strdup(hdrt__miss_words(miss));
+        list_dependencies(job, &reply.record);
+        if (use_cache)
+            store_code(job, &reply, search->memory, miss);
+    }
+    if (status == HDRT_OK || status == HDRT_ERROR_COMPILE) {
+        job->result->code = reply.code;
+        reply.code = NULL;
+    }
+    hdrt__reply_free(&reply);
+    return status;
+}
+
 /* Cache or compiler, with the key claimed. */
 static hdrt_status obtain(struct job *job, bool use_cache)
 {
     hdrt__jit *jit = job->jit;
-    hdrt__result *result = job->result;
-    hdrt__manifest *memory = use_cache ? hdrt__memory_claim(jit->memory, &job->key) : NULL;
+    hdrt__flight flight = {-1, 0};
+    struct search search = {.miss = {.reason = use_cache ? HDRT_CACHE_NEW : HDRT_CACHE_OFF},
+                            .deadline_ns = longest_wait(job)};
     hdrt_status status = HDRT_OK;
-    bool no_memory = false;
-    result->code = use_cache ? look_up(job, memory, &no_memory) : NULL;
-    result->from_cache = result->code != NULL;
-    hdrt__log(HDRT_LOG_DEBUG, "'%s': %s", job->request.name,
-              result->from_cache ? "found in the cache" : use_cache ? "not in the cache" : "the cache is not asked");
-    if (!result->code && hdrt__cancel_asked(job->cancel)) {
+    if (use_cache)
+        search.memory = hdrt__memory_claim(jit->memory, &job->key, search.deadline_ns);
+    job->result->from_cache = use_cache && (look_up(job, &search) || wait_for_others(job, &search, &flight));
+    if (job->result->from_cache) {
+        hdrt__log(HDRT_LOG_DEBUG, "'%s': found in the cache", job->request.name);
+    } else if (hdrt__cancel_asked(job->cancel)) {
         status = hdrt__cancelled();
-    } else if (!result->code) {
-        hdrt__reply reply = {0};
-        status = compile(job, &reply);
-        if (status == HDRT_OK)
-            no_memory = !list_dependencies(job, &reply.record);
-        if (status == HDRT_OK && use_cache)
-            store_code(job, &reply, memory);
-        if (status == HDRT_OK || status == HDRT_ERROR_COMPILE) {
-            result->code = reply.code;
-            reply.code = NULL;
-        }
-        hdrt__reply_free(&reply);
+    } else {
+        explain_new(job, &search.miss);
+        status = compile_and_store(job, use_cache, &search);
     }
-    hdrt__memory_release(jit->memory, memory);
-    return no_memory ? hdrt__fail_memory(0, "the list of files that a compile read") : status;
+    hdrt__flight_end(&flight);
+    hdrt__memory_release(jit->memory, search.memory);
+    hdrt__miss_free(&search.miss);
+    return job->list_failed ? hdrt__fail_memory(0, "the list of files that a compile read") : status;
 }
 
 void hdrt__result_free(hdrt__result *result)
@@ -451,6 +466,34 @@ hdrt_status hdrt__jit_compile(hdrt__jit *jit, const hdrt_source *source, const h
     }
     pthread_setcancelstate(cancel_state, NULL);
     return status;
+}
+
+hdrt_status hdrt__jit_request(hdrt__jit *jit, const hdrt__input *input, const hdrt__target *target,
+                              hdrt__request_visitor visitor, void *context)
+{
+    struct job job = {.jit = jit};
+    int cancel_state;
+    hdrt_status status = check_forked(jit);
+    if (status != HDRT_OK)
+        return status;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    status = begin_job(&job, input, target);
+    if (status == HDRT_OK)
+        status = visitor(context, &job.request, &job.key);
+    hdrt__chosen_free(&job.chosen);
+    pthread_setcancelstate(cancel_state, NULL);
+    return status;
+}
+
+void hdrt__jit_reject(hdrt__jit *jit, const hdrt__code *code)
+{
+    static const hdrt__digest unnamed;
+    if (hdrt__digest_equal(&code->name, &unnamed))
+        return;
+    hdrt__log(HDRT_LOG_WARN, "kernel cache: the driver did not take cached code, which is set aside: %s",
+              hdrt_last_error());
+    hdrt__memory_reject(jit->memory, &code->name);
+    hdrt__store_quarantine(jit->store, &code->name);
 }
 
 hdrt_status hdrt__jit_unresolved(const hdrt__code *code)

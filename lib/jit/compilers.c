@@ -242,7 +242,8 @@ hdrt_status hdrt__jit_choose(hdrt__jit *jit, hdrt_compiler asked, const hdrt__ta
         status = identify(jit, out->compiler, out->index, &out->identity);
     if (status == HDRT_OK) {
         const hdrt__found *found = &jit->compilers[out->compiler].list.items[out->index];
-        bool copied = copy(&out->found.path, found->path) && copy(&out->found.builtins, found->builtins);
+        bool copied = copy(&out->found.path, found->path) && copy(&out->found.builtins, found->builtins) &&
+                      copy(&out->identity_lines, jit->compilers[out->compiler].identities[out->index].lines);
         out->found.major = found->major;
         out->found.minor = found->minor;
         out->newer_than_driver = out->compiler == HDRT_COMPILER_NVRTC && newer_than_driver(found, target);
@@ -258,6 +259,7 @@ hdrt_status hdrt__jit_choose(hdrt__jit *jit, hdrt_compiler asked, const hdrt__ta
 void hdrt__chosen_free(hdrt__chosen_compiler *chosen)
 {
     hdrt__found_free(&chosen->found);
+    free(chosen->identity_lines);
     free(chosen->libdevice);
     *chosen = (hdrt__chosen_compiler){0};
 }

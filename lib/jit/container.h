@@ -2,19 +2,23 @@
 /*
  * The self-checking file of the cache: a header, typed sections, and a BLAKE2b-256 of all that comes before it.
  *
- *     magic 8 bytes, format version u32, zero u32, total length u64, { tag u32, zero u32, length u64, bytes }...
- *     and the digest
+ *     magic 8 bytes, format version u32, zero u32, total length u64 and its complement u64,
+ *     { tag u32, zero u32, length u64, bytes }... and the digest
  *
  * Nothing of a file is parsed before its digest was found right. Readers skip sections whose tag they do not know.
+ * With a wrong digest the header is looked at only to say what happened: the length twice tells a file that was cut
+ * from one whose length was damaged.
  */
 #ifndef HDRT_JIT_CONTAINER_H
 #define HDRT_JIT_CONTAINER_H
+
+#include <hdrt.h>
 
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "jit/cursor.h"
 
-#define HDRT__CONTAINER_VERSION 1u
+#define HDRT__CONTAINER_VERSION 2u
 #define HDRT__CONTAINER_MAGIC_SIZE 8u
 
 /* Write: begin, sections, end; then look at buffer->failed. */
@@ -23,9 +27,12 @@ void hdrt__container_section(hdrt__buffer *buffer, uint32_t tag, const void *byt
 void hdrt__container_text(hdrt__buffer *buffer, uint32_t tag, const char *text); /* nothing for NULL */
 void hdrt__container_end(hdrt__buffer *buffer);
 
-/* Read: false unless the bytes are a whole, undamaged container of that magic; *out_sections is then for next. */
-bool hdrt__container_open(const unsigned char *bytes, size_t size, const char magic[HDRT__CONTAINER_MAGIC_SIZE],
-                          hdrt__cursor *out_sections);
+/*
+ * Read: HDRT_CACHE_HIT if the bytes are a whole, undamaged container of that magic, and *out_sections is for next.
+ * Else HDRT_CACHE_TRUNCATED, _EXTENDED, _DAMAGED, _OTHER_VERSION, or _MISPLACED for another magic.
+ */
+hdrt_cache_reason hdrt__container_open(const unsigned char *bytes, size_t size,
+                                       const char magic[HDRT__CONTAINER_MAGIC_SIZE], hdrt__cursor *out_sections);
 
 typedef struct hdrt__section {
     uint32_t tag;

@@ -21,7 +21,18 @@
 #define NV_INFO_TYPE 0x70000000u
 
 /* A record of .nv.info: format, attribute, then a 16-bit value, or for FORMAT_SIZED that many bytes. */
-enum { FORMAT_SIZED = 4, ATTRIBUTE_PARAMETER = 0x17, ATTRIBUTE_PARAMETER_BYTES = 0x19, ATTRIBUTE_PARAMETER_V2 = 0x45 };
+enum {
+    FORMAT_SIZED = 4,
+    ATTRIBUTE_FRAME_SIZE = 0x11, /* u32 symbol, u32 bytes of local memory */
+    ATTRIBUTE_PARAMETER = 0x17,
+    ATTRIBUTE_PARAMETER_BYTES = 0x19,
+    ATTRIBUTE_REGISTERS = 0x2f, /* u32 symbol, u32 count */
+    ATTRIBUTE_PARAMETER_V2 = 0x45,
+};
+
+#define SHARED_PREFIX ".nv.shared."
+#define RESERVED_SHARED ".nv.shared.reserved.0" /* where it is, each kernel's section has the driver's part in it */
+#define RESERVED_SHARED_BYTES 1024u
 
 struct section {
     uint32_t name, type, link, info;
@@ -260,10 +271,114 @@ hdrt_status hdrt__kernel_table_from_cubin(const void *cubin, size_t size, hdrt__
             good = add_symbol(&reader, &symbols, &cursor);
     }
     free(infos);
-    if (good)
+    if (good && hdrt__kernel_table_add_resources(cubin, size, table) == HDRT_OK)
         return HDRT_OK;
+    reader.out_of_memory = reader.out_of_memory || good;
     hdrt__kernel_table_free(table);
     if (reader.out_of_memory)
         return hdrt__fail_memory(size, "the kernel table");
     return hdrt__fail(HDRT_ERROR_INVALID_IMAGE, "this is no intact cubin: its symbols' names exceed the file");
+}
+
+/* ---- resources -------------------------------------------------------------------------------------------------- */
+
+/* What the sections tell, by symbol and by section: found in one pass, whatever their order. */
+struct resources {
+    const struct elf *elf;
+    uint32_t symbol_count;
+    uint32_t *registers, *frames; /* by symbol; registers are 1 more, 0: not told */
+    uint64_t *shared;             /* by text section */
+    bool reserved;
+};
+
+static void read_counts(struct resources *resources, const struct section *info)
+{
+    hdrt__cursor cursor = section_bytes(resources->elf, info);
+    while (!cursor.failed && cursor.left > 0) {
+        unsigned format = (unsigned)hdrt__cursor_number(&cursor, 1);
+        unsigned attribute = (unsigned)hdrt__cursor_number(&cursor, 1);
+        unsigned size = hdrt__cursor_u16(&cursor);
+        if (format != FORMAT_SIZED)
+            continue;
+        size_t got;
+        const unsigned char *payload = hdrt__cursor_bytes(&cursor, size, &got);
+        hdrt__cursor record = {payload, got, payload == NULL};
+        uint32_t symbol = hdrt__cursor_u32(&record), value = hdrt__cursor_u32(&record);
+        if (record.failed || symbol >= resources->symbol_count || value > UINT32_MAX / 2)
+            continue;
+        if (attribute == ATTRIBUTE_REGISTERS)
+            resources->registers[symbol] = value + 1;
+        else if (attribute == ATTRIBUTE_FRAME_SIZE)
+            resources->frames[symbol] = value;
+    }
+}
+
+static void read_sections(struct resources *resources)
+{
+    const struct elf *elf = resources->elf;
+    for (uint32_t i = 1; i < elf->section_count; i++) {
+        struct section section;
+        if (!read_section(elf, i, &section))
+            continue;
+        const char *name = string_at(elf, elf->names, section.name);
+        if (section.type == NV_INFO_TYPE && section.info == 0)
+            read_counts(resources, &section);
+        else if (name && strcmp(name, RESERVED_SHARED) == 0)
+            resources->reserved = true;
+        else if (name && strncmp(name, SHARED_PREFIX, strlen(SHARED_PREFIX)) == 0 && section.info < elf->section_count)
+            resources->shared[section.info] = section.size;
+    }
+}
+
+static void set_resources(const struct resources *resources, const struct section *symbols, hdrt__kernel_table *table)
+{
+    hdrt__cursor cursor = section_bytes(resources->elf, symbols);
+    for (uint32_t i = 0; i < resources->symbol_count && !cursor.failed && cursor.left >= sizeof(Elf64_Sym); i++) {
+        uint32_t name_at = hdrt__cursor_u32(&cursor), index;
+        unsigned type = (unsigned)hdrt__cursor_number(&cursor, 1) & 0xf;
+        unsigned other = (unsigned)hdrt__cursor_number(&cursor, 1);
+        uint32_t text = hdrt__cursor_u16(&cursor);
+        hdrt__cursor_u64(&cursor);
+        hdrt__cursor_u64(&cursor);
+        const char *name = type == STT_FUNC && (other & ENTRY_MARK) ? string_at(resources->elf, symbols->link, name_at)
+                                                                    : NULL;
+        if (!name || !hdrt__kernel_table_find(table, name, &index) || resources->registers[i] == 0)
+            continue;
+        hdrt__kernel_entry *kernel = &table->kernels[index];
+        uint64_t shared = text < resources->elf->section_count ? resources->shared[text] : 0;
+        if (resources->reserved && shared >= RESERVED_SHARED_BYTES)
+            shared -= RESERVED_SHARED_BYTES;
+        kernel->resources_known = shared <= UINT32_MAX;
+        kernel->registers = resources->registers[i] - 1;
+        kernel->local_bytes = resources->frames[i];
+        kernel->static_shared_bytes = (uint32_t)shared;
+    }
+}
+
+hdrt_status hdrt__kernel_table_add_resources(const void *cubin, size_t size, hdrt__kernel_table *table)
+{
+    struct elf elf;
+    struct section symbols = {0};
+    bool found = false;
+    if (!open_elf(cubin, size, &elf))
+        return hdrt__fail(HDRT_ERROR_INVALID_IMAGE, "this is no intact cubin: its ELF headers are damaged");
+    for (uint32_t i = 0; i < elf.section_count && !found; i++)
+        found = read_section(&elf, i, &symbols) && symbols.type == SHT_SYMTAB;
+    if (!found || section_bytes(&elf, &symbols).failed)
+        return HDRT_OK; /* it tells nothing */
+    struct resources resources = {.elf = &elf, .symbol_count = (uint32_t)(symbols.size / sizeof(Elf64_Sym))};
+    resources.registers = calloc(resources.symbol_count + 1u, sizeof(*resources.registers));
+    resources.frames = calloc(resources.symbol_count + 1u, sizeof(*resources.frames));
+    resources.shared = calloc(elf.section_count + 1u, sizeof(*resources.shared));
+    hdrt_status status = HDRT_OK;
+    if (resources.registers && resources.frames && resources.shared) {
+        read_sections(&resources);
+        set_resources(&resources, &symbols, table);
+    } else {
+        status = hdrt__fail_memory(size, "the kernel table");
+    }
+    free(resources.registers);
+    free(resources.frames);
+    free(resources.shared);
+    return status;
 }

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/number.h"
 #include "base/status.h"
+#include "jit/build_id.h"
 #include "jit/loader_cache.h"
 
 #define PRELUDE_FILE_LIMIT ((size_t)16 << 20)
@@ -16,7 +18,7 @@
 /* Libraries that decide what clang makes; the rest of what it links is the system's. */
 static const char *const clang_libraries[] = {"libLLVM", "libclang-cpp", NULL};
 
-enum { TAG_COMPILER = 1, TAG_PATH, TAG_SIZE, TAG_TIME, TAG_BARE_NAME, TAG_WORKER, TAG_PRELUDE_NAME, TAG_PRELUDE };
+#define WHOLE_FILE_LIMIT ((size_t)1 << 30)
 
 static bool watch(hdrt__identity *identity, const char *path, const hdrt__stamp *stamp)
 {
@@ -35,52 +37,75 @@ static bool watch(hdrt__identity *identity, const char *path, const hdrt__stamp 
     return true;
 }
 
-/* A file of the compiler by its real path, so that another link to it is the same compiler. */
-static hdrt_status add_file(hdrt__identity *identity, hdrt__hasher *hasher, const char *path)
+static hdrt_status no_memory(void)
 {
-    hdrt__stamp stamp;
-    char *real = realpath(path, NULL);
-    if (!real || !hdrt__stamp_file(real, &stamp)) {
-        int error = real ? EINVAL : errno;
-        free(real);
-        return hdrt__fail(HDRT_ERROR_NO_COMPILER, "cannot look at '%s', which belongs to the compiler: %s", path,
-                          strerrordesc_np(error));
-    }
-    hdrt__hasher_text(hasher, TAG_PATH, real);
-    hdrt__hasher_number(hasher, TAG_SIZE, stamp.size);
-    hdrt__hasher_number(hasher, TAG_TIME, stamp.mtime_ns);
-    bool watched = watch(identity, real, &stamp);
-    free(real);
-    return watched ? HDRT_OK : hdrt__fail_memory(strlen(path), "the compiler's identity");
+    return hdrt__fail_memory(0, "the compiler's identity");
 }
 
-static hdrt_status add_libraries(hdrt__identity *identity, hdrt__hasher *hasher, const char *program)
+/* "clang-19: build identifier 0123..., 98304 bytes", or by its content. */
+static bool describe(hdrt__buffer *lines, const char *name, const char *path, const hdrt__stamp *stamp)
+{
+    char build[2 * HDRT__BUILD_ID_LIMIT + 1], hex[2 * HDRT__DIGEST_SIZE + 1];
+    if (hdrt__build_id(path, build)) {
+        hdrt__buffer_format(lines, "%s: build identifier %s, %llu bytes\n", name, build,
+                            (unsigned long long)stamp->size);
+        return true;
+    }
+    size_t size;
+    unsigned char *bytes = hdrt__file_read(path, WHOLE_FILE_LIMIT, &size, NULL);
+    if (!bytes)
+        return false;
+    hdrt__digest digest = hdrt__digest_of(bytes, size);
+    free(bytes);
+    hdrt__digest_hex(&digest, hex);
+    hdrt__buffer_format(lines, "%s: digest %s, %zu bytes\n", name, hex, size);
+    return true;
+}
+
+/* A file of the compiler by its real path, so that another link to it is the same compiler. */
+static hdrt_status add_file(hdrt__identity *identity, hdrt__buffer *lines, const char *path)
+{
+    hdrt__stamp stamp;
+    errno = 0;
+    char *real = realpath(path, NULL);
+    if (!real || !hdrt__stamp_file(real, &stamp) || !describe(lines, strrchr(real, '/') + 1, real, &stamp)) {
+        int error = real && errno == 0 ? EINVAL : errno;
+        free(real);
+        return error == ENOMEM ? no_memory()
+                               : hdrt__fail(HDRT_ERROR_NO_COMPILER,
+                                            "cannot look at '%s', which belongs to the compiler: %s", path,
+                                            strerrordesc_np(error));
+    }
+    bool watched = watch(identity, real, &stamp);
+    free(real);
+    return watched ? HDRT_OK : no_memory();
+}
+
+static hdrt_status add_libraries(hdrt__identity *identity, hdrt__buffer *lines, const char *program)
 {
     hdrt__buffer paths = HDRT__BUFFER_INIT;
     hdrt_status status = HDRT_OK;
     hdrt__elf_needed(program, clang_libraries, &paths);
     if (paths.failed)
-        status = hdrt__fail_memory(0, "the compiler's identity");
+        status = no_memory();
     for (size_t at = 0; status == HDRT_OK && at < paths.size; at += strlen((char *)paths.bytes + at) + 1) {
         const char *path = (char *)paths.bytes + at;
         if (*path == '/')
-            status = add_file(identity, hasher, path);
+            status = add_file(identity, lines, path);
         else
-            hdrt__hasher_text(hasher, TAG_BARE_NAME, path);
+            hdrt__buffer_format(lines, "%s: not found\n", path);
     }
     hdrt__buffer_free(&paths);
     return status;
 }
 
-/* Without its path: a moved installation is the same one. */
-static hdrt_status add_companion(hdrt__identity *identity, hdrt__hasher *hasher, const char *path)
+/* A file of libhdrt's own; without it compiling fails, and looking into the cache does not. */
+static hdrt_status add_companion(hdrt__identity *identity, hdrt__buffer *lines, const char *name, const char *path)
 {
     hdrt__stamp stamp;
-    if (!path || !hdrt__stamp_file(path, &stamp))
+    if (!path || !hdrt__stamp_file(path, &stamp) || !describe(lines, name, path, &stamp))
         return HDRT_OK;
-    hdrt__hasher_number(hasher, TAG_WORKER, stamp.size);
-    hdrt__hasher_number(hasher, TAG_TIME, stamp.mtime_ns);
-    return watch(identity, path, &stamp) ? HDRT_OK : hdrt__fail_memory(strlen(path), "the compiler's identity");
+    return watch(identity, path, &stamp) ? HDRT_OK : no_memory();
 }
 
 static int is_header(const struct dirent *entry)
@@ -89,7 +114,7 @@ static int is_header(const struct dirent *entry)
     return size > 2 && strcmp(entry->d_name + size - 2, ".h") == 0;
 }
 
-static hdrt_status add_prelude_file(hdrt__identity *identity, hdrt__hasher *hasher, const char *folder,
+static hdrt_status add_prelude_file(hdrt__identity *identity, hdrt__buffer *lines, const char *folder,
                                     const char *name)
 {
     char *path = hdrt__path_join(folder, name);
@@ -103,17 +128,19 @@ static hdrt_status add_prelude_file(hdrt__identity *identity, hdrt__hasher *hash
         status =
             hdrt__fail(HDRT_ERROR_COMPANION, "cannot read the device prelude '%s': %s", path, strerrordesc_np(errno));
     } else {
-        hdrt__hasher_text(hasher, TAG_PRELUDE_NAME, name);
-        hdrt__hasher_field(hasher, TAG_PRELUDE, bytes, size);
+        char hex[2 * HDRT__DIGEST_SIZE + 1];
+        hdrt__digest digest = hdrt__digest_of(bytes, size);
+        hdrt__digest_hex(&digest, hex);
+        hdrt__buffer_format(lines, "%s of the device prelude: digest %s\n", name, hex);
         if (!watch(identity, path, &stamp))
-            status = hdrt__fail_memory(size, "the compiler's identity");
+            status = no_memory();
     }
     free(bytes);
     free(path);
     return status;
 }
 
-static hdrt_status add_prelude(hdrt__identity *identity, hdrt__hasher *hasher, const char *folder)
+static hdrt_status add_prelude(hdrt__identity *identity, hdrt__buffer *lines, const char *folder)
 {
     struct dirent **entries = NULL;
     hdrt_status status = HDRT_OK;
@@ -126,7 +153,7 @@ static hdrt_status add_prelude(hdrt__identity *identity, hdrt__hasher *hasher, c
                             folder, count);
     for (int i = 0; i < count; i++) {
         if (status == HDRT_OK)
-            status = add_prelude_file(identity, hasher, folder, entries[i]->d_name);
+            status = add_prelude_file(identity, lines, folder, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
@@ -136,22 +163,25 @@ static hdrt_status add_prelude(hdrt__identity *identity, hdrt__hasher *hasher, c
 hdrt_status hdrt__identity_of(hdrt_compiler compiler, const hdrt__found *found, const char *worker, const char *prelude,
                               const char *recorder, hdrt__identity *out)
 {
-    hdrt__hasher hasher;
+    bool clang = compiler == HDRT_COMPILER_CLANG;
+    hdrt__buffer lines = HDRT__BUFFER_INIT;
     *out = (hdrt__identity){0};
-    hdrt__hasher_begin(&hasher, "hdrt compiler");
-    hdrt__hasher_number(&hasher, TAG_COMPILER, compiler);
-    hdrt_status status = add_file(out, &hasher, found->path);
+    hdrt_status status = add_file(out, &lines, found->path);
     if (status == HDRT_OK && found->builtins)
-        status = add_file(out, &hasher, found->builtins);
-    if (status == HDRT_OK && compiler == HDRT_COMPILER_CLANG)
-        status = add_libraries(out, &hasher, found->path);
+        status = add_file(out, &lines, found->builtins);
+    if (status == HDRT_OK && clang)
+        status = add_libraries(out, &lines, found->path);
     if (status == HDRT_OK)
-        status = add_companion(out, &hasher, worker);
-    if (status == HDRT_OK && compiler == HDRT_COMPILER_CLANG)
-        status = add_companion(out, &hasher, recorder);
-    if (status == HDRT_OK && compiler == HDRT_COMPILER_CLANG && prelude)
-        status = add_prelude(out, &hasher, prelude);
-    out->digest = hdrt__hasher_end(&hasher);
+        status = add_companion(out, &lines, "compile worker", worker);
+    if (status == HDRT_OK && clang)
+        status = add_companion(out, &lines, "file recorder", recorder);
+    if (status == HDRT_OK && clang && prelude)
+        status = add_prelude(out, &lines, prelude);
+    out->digest = hdrt__digest_of(lines.bytes, lines.size);
+    out->lines = hdrt__buffer_take(&lines, NULL);
+    if (status == HDRT_OK && !out->lines)
+        status = no_memory();
+    hdrt__buffer_free(&lines);
     if (status != HDRT_OK)
         hdrt__identity_free(out);
     return status;
@@ -172,5 +202,6 @@ void hdrt__identity_free(hdrt__identity *identity)
     for (uint32_t i = 0; i < identity->count; i++)
         free(identity->files[i].path);
     free(identity->files);
+    free(identity->lines);
     *identity = (hdrt__identity){0};
 }

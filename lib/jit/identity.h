@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a compiler is, for the key: the real paths, sizes and times of all the files that make its output (the program
- * or library and those it cannot do without), the content of the device prelude, and the worker that drives it.
+ * What a compiler is, for the key: what all the files that make its output have in them (the program or library and
+ * those it cannot do without, the device prelude, the worker that drives it). A file is told by its build identifier
+ * and size, which the linker made from its content; one without is read whole. Where it lies and when it was installed
+ * say nothing.
  */
 #ifndef HDRT_JIT_IDENTITY_H
 #define HDRT_JIT_IDENTITY_H
@@ -18,7 +20,8 @@ typedef struct hdrt__identity_file {
 } hdrt__identity_file;
 
 typedef struct hdrt__identity {
-    hdrt__digest digest;
+    hdrt__digest digest; /* of the lines */
+    char *lines;         /* one for each file, for explanations; ended by a line end each */
     hdrt__identity_file *files;
     uint32_t count, capacity;
 } hdrt__identity;

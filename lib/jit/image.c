@@ -25,6 +25,8 @@ enum image_section {
     IMAGE_TABLE = 12,
     IMAGE_LOWERED = 13, /* u32 length of expression; expression; name */
     IMAGE_LTO_IR = 14,
+    IMAGE_SOURCE_NAME = 15,
+    IMAGE_OPTIONS = 16,
 };
 
 hdrt__code *hdrt__code_create(void)
@@ -37,7 +39,10 @@ hdrt__code *hdrt__code_create(void)
     code->compiler_path = strdup("");
     code->compiler_version = strdup("");
     code->log = strdup("");
-    if (!code->arch || !code->compiler_path || !code->compiler_version || !code->log) {
+    code->source_name = strdup("");
+    code->options = strdup("");
+    if (!code->arch || !code->compiler_path || !code->compiler_version || !code->log || !code->source_name ||
+        !code->options) {
         hdrt__code_drop(code);
         return NULL;
     }
@@ -73,6 +78,9 @@ void hdrt__code_drop(hdrt__code *code)
     free(code->compiler_version);
     free(code->log);
     free(code->note);
+    free(code->source_name);
+    free(code->options);
+    free(code->reason_words);
     free(code->unresolved);
     free(code);
 }
@@ -129,8 +137,14 @@ hdrt_status hdrt__code_read_table(hdrt__code *code)
 {
     if (code->lto_ir)
         return HDRT_OK;
-    if (code->ptx)
-        return hdrt__kernel_table_from_ptx(code->ptx, code->ptx_size, &code->table);
+    if (code->ptx) {
+        hdrt_status status = hdrt__kernel_table_from_ptx(code->ptx, code->ptx_size, &code->table);
+        /* A cubin that tells nothing leaves the resources unknown; whether it loads is the driver's to say. */
+        if (status == HDRT_OK && code->cubin &&
+            hdrt__kernel_table_add_resources(code->cubin, code->cubin_size, &code->table) == HDRT_ERROR_OUT_OF_MEMORY)
+            status = HDRT_ERROR_OUT_OF_MEMORY;
+        return status;
+    }
     return hdrt__kernel_table_from_cubin(code->cubin, code->cubin_size, &code->table);
 }
 
@@ -189,6 +203,8 @@ void hdrt__code_write(const hdrt__code *code, hdrt__buffer *bytes)
     hdrt__container_text(bytes, IMAGE_COMPILER_VERSION, code->compiler_version);
     hdrt__container_text(bytes, IMAGE_LOG, code->log);
     hdrt__container_text(bytes, IMAGE_NOTE, code->note);
+    hdrt__container_text(bytes, IMAGE_SOURCE_NAME, code->source_name);
+    hdrt__container_text(bytes, IMAGE_OPTIONS, code->options);
     hdrt__container_text(bytes, IMAGE_UNRESOLVED, code->unresolved);
     for (uint32_t i = 0; i < code->diagnostic_count; i++)
         write_diagnostic(&code->diagnostics[i], bytes);
@@ -290,6 +306,10 @@ static bool take_section(hdrt__code *code, const hdrt__section *section)
         return take_lowered(code, section);
     case IMAGE_LTO_IR:
         return take_bytes((char **)&code->lto_ir, &code->lto_ir_size, section);
+    case IMAGE_SOURCE_NAME:
+        return take_text(&code->source_name, section);
+    case IMAGE_OPTIONS:
+        return take_text(&code->options, section);
     case IMAGE_TABLE:
         hdrt__kernel_table_free(&code->table);
         return hdrt__kernel_table_read(section->bytes, section->size, &code->table);
@@ -297,23 +317,74 @@ static bool take_section(hdrt__code *code, const hdrt__section *section)
     return true; /* written by a later version */
 }
 
-hdrt__code *hdrt__code_read(const unsigned char *bytes, size_t size, const hdrt__digest *name)
+hdrt__code *hdrt__code_read(const unsigned char *bytes, size_t size, const hdrt__digest *name,
+                            hdrt_cache_reason *out_reason)
 {
     hdrt__cursor sections;
     hdrt__section section;
-    if (!hdrt__container_open(bytes, size, magic, &sections))
+    *out_reason = hdrt__container_open(bytes, size, magic, &sections);
+    if (*out_reason != HDRT_CACHE_HIT)
         return NULL;
     hdrt__code *code = hdrt__code_create();
-    bool good = code != NULL, table = false;
+    if (!code) {
+        *out_reason = HDRT_CACHE_UNREADABLE;
+        return NULL;
+    }
+    bool good = true, table = false;
     while (good && hdrt__container_next(&sections, &section)) {
         good = take_section(code, &section);
         table = table || section.tag == IMAGE_TABLE;
     }
-    good = good && table && !sections.failed && hdrt__digest_equal(&code->name, name) &&
-           (code->kind == HDRT_CODE_PTX ? code->ptx != NULL
-            : code->kind == HDRT_CODE_CUBIN ? code->cubin != NULL : code->lto_ir != NULL);
-    if (good)
+    good = good && table && !sections.failed &&
+           (code->kind == HDRT_CODE_PTX     ? code->ptx != NULL
+            : code->kind == HDRT_CODE_CUBIN ? code->cubin != NULL
+                                            : code->lto_ir != NULL);
+    if (!good)
+        *out_reason = HDRT_CACHE_DAMAGED;
+    else if (name && !hdrt__digest_equal(&code->name, name))
+        *out_reason = HDRT_CACHE_MISPLACED;
+    if (*out_reason == HDRT_CACHE_HIT)
         return code;
     hdrt__code_drop(code);
     return NULL;
+}
+
+bool hdrt__is_image_file(const void *bytes, size_t size)
+{
+    return size >= sizeof(magic) && memcmp(bytes, magic, sizeof(magic)) == 0;
+}
+
+hdrt_status hdrt__code_from_bytes(const void *bytes, size_t size, const char *name, hdrt__code **out_code)
+{
+    hdrt__code *code = hdrt__code_create();
+    char *copy = code ? malloc(size + 1) : NULL;
+    hdrt_status status = HDRT_OK;
+    if (!copy) {
+        hdrt__code_drop(code);
+        return hdrt__fail_memory(size, "a module's code");
+    }
+    memcpy(copy, bytes, size);
+    copy[size] = '\0';
+    if (hdrt__is_cubin(copy, size)) {
+        code->kind = HDRT_CODE_CUBIN;
+        code->cubin = (unsigned char *)copy;
+        code->cubin_size = size;
+    } else {
+        code->kind = HDRT_CODE_PTX;
+        code->ptx = copy;
+        code->ptx_size = strlen(copy);
+    }
+    if (hdrt__is_fatbin(bytes, size))
+        status = hdrt__fail(HDRT_ERROR_UNSUPPORTED, "it is a fatbin: load the cubin or PTX from it");
+    else if (code->kind == HDRT_CODE_PTX && !hdrt__is_ptx(bytes, size))
+        status = hdrt__fail(HDRT_ERROR_INVALID_IMAGE, "it is neither a cubin nor PTX text");
+    if (status == HDRT_OK)
+        status = hdrt__code_read_table(code);
+    if (status != HDRT_OK) {
+        hdrt__fail_prefix("loading '%s'", name);
+        hdrt__code_drop(code);
+        return status;
+    }
+    *out_code = code;
+    return HDRT_OK;
 }

@@ -33,6 +33,9 @@ typedef struct hdrt__code {
     size_t lto_ir_size;
     struct hdrt__lowered_name *lowered; /* what name expressions became, in their order */
     uint32_t lowered_count;
+    char *source_name, *options; /* where it came from, for people; "" if not known */
+    hdrt_cache_reason reason; /* of code that was compiled just now: why it was; not in image files */
+    char *reason_words;       /* what that is about; NULL or "": nothing to say */
     char *unresolved; /* functions that the PTX calls and nobody defines, separated by ", "; NULL: none */
     hdrt_diagnostic *diagnostics;
     uint32_t diagnostic_count;
@@ -57,9 +60,19 @@ const char *hdrt__code_lowered(const hdrt__code *code, const char *expression);
 /* Fills the kernel table from the PTX, or from the cubin where there is none; LTO-IR has none. */
 hdrt_status hdrt__code_read_table(hdrt__code *code);
 
-/* The code as an image file, and back: NULL unless it is an undamaged image of that name. */
+/*
+ * The code as an image file, and back: NULL unless it is an undamaged image of that name (NULL: of any), with
+ * *out_reason what it is instead; HDRT_CACHE_UNREADABLE if memory is out.
+ */
 void hdrt__code_write(const hdrt__code *code, hdrt__buffer *bytes);
-hdrt__code *hdrt__code_read(const unsigned char *bytes, size_t size, const hdrt__digest *name);
+hdrt__code *hdrt__code_read(const unsigned char *bytes, size_t size, const hdrt__digest *name,
+                            hdrt_cache_reason *out_reason);
+
+/* Code from a cubin or PTX, with its table; `name` is for messages. Statuses as hdrt_module_load. */
+hdrt_status hdrt__code_from_bytes(const void *bytes, size_t size, const char *name, hdrt__code **out_code);
+
+/* Whether bytes begin like an image file. */
+bool hdrt__is_image_file(const void *bytes, size_t size);
 
 /* Bytes that it takes in memory, for the memory cache's bound. */
 size_t hdrt__code_bytes(const hdrt__code *code);

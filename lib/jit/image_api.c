@@ -48,6 +48,7 @@ void hdrt__image_release(hdrt_image *image)
     hdrt__result_free(&image->result);
     hdrt__future *future = image->future;
     free(image->message);
+    free(image->written);
     free(image->name);
     free(image);
     hdrt__future_destroy(future); /* last: it may end the runtime */
@@ -121,6 +122,10 @@ hdrt_status hdrt_image_get_info(const hdrt_image *image, hdrt_image_info *out_in
     info.compiler_version = code->compiler_version;
     info.kernel_count = code->table.kernel_count;
     info.dependency_count = image->result.dependency_count;
+    info.source_name = code->source_name;
+    info.options = code->options;
+    info.cache_reason = image->result.from_cache ? HDRT_CACHE_HIT : code->reason;
+    info.cache_words = image->result.from_cache || !code->reason_words ? "" : code->reason_words;
     return hdrt__info_write("hdrt_image_info", out_info, &info, sizeof(info));
 }
 
@@ -159,6 +164,10 @@ hdrt_status hdrt_image_kernel(const hdrt_image *image, uint32_t index, hdrt_imag
         info.parameters = kernel->parameters;
         info.parameter_count = kernel->parameter_count;
     }
+    info.resources_known = kernel->resources_known;
+    info.registers = kernel->registers;
+    info.static_shared_bytes = kernel->static_shared_bytes;
+    info.local_bytes = kernel->local_bytes;
     return hdrt__info_write("hdrt_image_kernel_info", out_info, &info, sizeof(info));
 }
 
@@ -189,6 +198,61 @@ const char *hdrt_image_dependency(const hdrt_image *image, uint32_t index)
     if (!image || (image->future && hdrt__future_pending(image->future)) || index >= image->result.dependency_count)
         return NULL;
     return image->result.dependencies[index];
+}
+
+/* ---- as bytes ---------------------------------------------------------------------------------------------------- */
+
+static hdrt_status read_image_file(const void *bytes, size_t size, const char *name, hdrt__code **out_code)
+{
+    hdrt_cache_reason reason;
+    *out_code = hdrt__code_read(bytes, size, NULL, &reason);
+    if (*out_code)
+        return HDRT_OK;
+    if (reason == HDRT_CACHE_UNREADABLE)
+        return hdrt__fail_memory(size, "an image");
+    return hdrt__fail(HDRT_ERROR_INVALID_IMAGE, "the image file '%s' cannot be used: %s", name,
+                      hdrt_cache_reason_text(reason));
+}
+
+hdrt_status hdrt_image_read(const void *bytes, size_t size, const char *name, hdrt_image **out_image)
+{
+    hdrt__result result = {.from_cache = true};
+    if (!out_image)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_image_read: out_image is NULL");
+    *out_image = NULL;
+    if (!bytes || size == 0)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_image_read: the bytes are %s", bytes ? "none" : "NULL");
+    const char *words = name ? name : "image";
+    hdrt_status status = hdrt__is_image_file(bytes, size) ? read_image_file(bytes, size, words, &result.code)
+                                                          : hdrt__code_from_bytes(bytes, size, words, &result.code);
+    if (status == HDRT_OK)
+        status = hdrt__image_finish(words, HDRT_OK, &result, out_image);
+    hdrt__result_free(&result);
+    return status;
+}
+
+hdrt_status hdrt_image_write(hdrt_image *image, const void **out_bytes, size_t *out_size)
+{
+    hdrt__buffer bytes = HDRT__BUFFER_INIT;
+    hdrt__code *code;
+    if (!out_bytes || !out_size)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_image_write: %s is NULL",
+                          out_bytes ? "out_size" : "out_bytes");
+    hdrt_status status = hdrt__image_code(image, "hdrt_image_write", &code);
+    if (status != HDRT_OK)
+        return status;
+    if (!code->ptx && !code->cubin && !code->lto_ir)
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "the image of '%s' has no code: its compile failed",
+                          image->name);
+    hdrt__code_write(code, &bytes);
+    char *written = hdrt__buffer_take(&bytes, out_size);
+    hdrt__buffer_free(&bytes);
+    if (!written)
+        return hdrt__fail_memory(hdrt__code_bytes(code), "an image file");
+    free(image->written);
+    image->written = written;
+    *out_bytes = written;
+    return HDRT_OK;
 }
 
 hdrt_status hdrt_module_load_image(hdrt_device *device, const hdrt_image *image, hdrt_module **out_module)

@@ -19,6 +19,7 @@ struct hdrt_image {
     hdrt__future *future;   /* NULL: made by a blocking call */
     hdrt_status status;     /* of one without a future: HDRT_OK or HDRT_ERROR_COMPILE */
     char *message;          /* of that status */
+    char *written;          /* by hdrt_image_write; NULL: not yet */
     hdrt__result result;    /* not to be looked at before the future is over */
 };
 

@@ -24,6 +24,8 @@ hdrt_status hdrt__jit_create(const hdrt__jit_config *config, hdrt__jit **out_jit
         return hdrt__fail_memory(sizeof(*jit), "the jit");
     pthread_mutex_init(&jit->lock, NULL);
     jit->compile_workers = config->compile_workers;
+    const hdrt__store_config store = {config->cache_dir, config->cache_read_only, config->cache_read_only_count,
+                                      config->cache_limit_bytes};
     hdrt_status status = hdrt__fork_watch(&jit->fork_generation);
     if (status == HDRT_OK &&
         !(copy(&jit->worker, config->worker) && copy(&jit->recorder, config->recorder) &&
@@ -35,13 +37,27 @@ hdrt_status hdrt__jit_create(const hdrt__jit_config *config, hdrt__jit **out_jit
     if (status == HDRT_OK)
         status = hdrt__recording_create(&jit->recording);
     if (status == HDRT_OK)
-        status = hdrt__store_open(config->cache_dir, &jit->store);
+        status = hdrt__store_open(&store, &jit->store);
     if (status != HDRT_OK) {
         hdrt__jit_destroy(jit);
         return status;
     }
     *out_jit = jit;
     return HDRT_OK;
+}
+
+/* Adds this jit's counters to the folder's. A forked child's are its parent's. */
+static void give_stats(hdrt__jit *jit)
+{
+    uint64_t values[HDRT__STAT_COUNT], sum = 0;
+    if (!jit->store || hdrt__forked(jit->fork_generation))
+        return;
+    hdrt__stats_get(&jit->stats, values);
+    values[HDRT__STAT_EVICTED] = hdrt__store_evicted(jit->store);
+    for (unsigned i = 0; i < HDRT__STAT_COUNT; i++)
+        sum |= values[i];
+    if (sum)
+        hdrt__stats_merge(hdrt__store_root(jit->store, 0, false), values);
 }
 
 void hdrt__jit_destroy(hdrt__jit *jit)
@@ -53,6 +69,7 @@ void hdrt__jit_destroy(hdrt__jit *jit)
     hdrt__jit_compilers_free(jit);
     hdrt__recording_destroy(jit->recording);
     hdrt__memory_cache_destroy(jit->memory);
+    give_stats(jit);
     hdrt__store_close(jit->store);
     pthread_mutex_destroy(&jit->lock);
     free(jit->libdevice);
@@ -68,6 +85,11 @@ void hdrt__jit_destroy(hdrt__jit *jit)
 hdrt__store *hdrt__jit_store(hdrt__jit *jit)
 {
     return jit->store;
+}
+
+hdrt__stats *hdrt__jit_stats(hdrt__jit *jit)
+{
+    return &jit->stats;
 }
 
 uint64_t hdrt__jit_workers_started(hdrt__jit *jit)

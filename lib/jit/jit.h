@@ -14,8 +14,10 @@
 #include "jit/cancel.h"
 #include "jit/find.h"
 #include "jit/image.h"
+#include "jit/key.h"
 #include "jit/service.h"
 #include "jit/source.h"
+#include "jit/stats.h"
 #include "jit/store.h"
 
 typedef struct hdrt__jit hdrt__jit;
@@ -26,6 +28,9 @@ typedef struct hdrt__jit_config {
     const char *searched;                    /* where companions were looked for, for messages */
     const char *cache_dir, *nvrtc, *clang;   /* the runtime's options */
     uint32_t compile_workers;
+    const char *const *cache_read_only;
+    uint32_t cache_read_only_count;
+    uint64_t cache_limit_bytes;
 } hdrt__jit_config;
 
 hdrt_status hdrt__jit_create(const hdrt__jit_config *config, hdrt__jit **out_jit);
@@ -63,6 +68,14 @@ hdrt_status hdrt__jit_compile(hdrt__jit *jit, const hdrt_source *source, const h
 hdrt_status hdrt__jit_obtain(hdrt__jit *jit, const hdrt__input *input, const hdrt__target *target, bool dependencies,
                              hdrt__cancel *cancel, hdrt__result *out_result);
 
+/* A compile's request and key without the compile: what the visitor returns. */
+typedef hdrt_status (*hdrt__request_visitor)(void *context, const hdrt__request *request, const hdrt__digest *key);
+hdrt_status hdrt__jit_request(hdrt__jit *jit, const hdrt__input *input, const hdrt__target *target,
+                              hdrt__request_visitor visitor, void *context);
+
+/* The driver did not take this code: forget it, so that the next compile makes it again. */
+void hdrt__jit_reject(hdrt__jit *jit, const hdrt__code *code);
+
 /* The threads for asynchronous compiles; HDRT_ERROR_OUT_OF_MEMORY. */
 hdrt_status hdrt__jit_service(hdrt__jit *jit, hdrt__service **out_service);
 
@@ -76,6 +89,7 @@ hdrt_status hdrt__jit_compiler(hdrt__jit *jit, hdrt_compiler compiler, uint32_t 
 hdrt_status hdrt__jit_unresolved(const hdrt__code *code);
 
 hdrt__store *hdrt__jit_store(hdrt__jit *jit);
+hdrt__stats *hdrt__jit_stats(hdrt__jit *jit);
 /* Compile workers started so far, for tests and statistics. */
 uint64_t hdrt__jit_workers_started(hdrt__jit *jit);
 

@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "jit/cursor.h"
 
-#define TABLE_FORMAT 1u
+#define TABLE_FORMAT 2u
 #define NAMES_SHOWN 12u
 
 static char *copy_name(const char *name, size_t size)
@@ -124,6 +124,10 @@ void hdrt__kernel_table_write(const hdrt__kernel_table *table, hdrt__buffer *byt
         const hdrt__kernel_entry *kernel = &table->kernels[i];
         write_name(bytes, kernel->name);
         hdrt__buffer_u32(bytes, kernel->parameters_known);
+        hdrt__buffer_u32(bytes, kernel->resources_known);
+        hdrt__buffer_u32(bytes, kernel->registers);
+        hdrt__buffer_u32(bytes, kernel->static_shared_bytes);
+        hdrt__buffer_u32(bytes, kernel->local_bytes);
         hdrt__buffer_u32(bytes, kernel->parameter_count);
         for (uint32_t p = 0; p < kernel->parameter_count; p++) {
             hdrt__buffer_u32(bytes, kernel->parameters[p].offset);
@@ -158,6 +162,10 @@ static bool read_kernel(hdrt__cursor *cursor, hdrt__kernel_table *table)
     if (!kernel)
         return false;
     kernel->parameters_known = hdrt__cursor_u32(cursor) != 0;
+    kernel->resources_known = hdrt__cursor_u32(cursor) != 0;
+    kernel->registers = hdrt__cursor_u32(cursor);
+    kernel->static_shared_bytes = hdrt__cursor_u32(cursor);
+    kernel->local_bytes = hdrt__cursor_u32(cursor);
     uint32_t count = hdrt__cursor_u32(cursor);
     for (uint32_t p = 0; p < count && !cursor->failed; p++) {
         hdrt_parameter parameter;

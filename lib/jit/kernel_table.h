@@ -19,6 +19,8 @@ typedef struct hdrt__kernel_entry {
     hdrt_parameter *parameters;
     uint32_t parameter_count;
     bool parameters_known; /* false: a cubin that does not tell, or PTX with a parameter that we cannot read */
+    bool resources_known;  /* only a cubin tells these */
+    uint32_t registers, static_shared_bytes, local_bytes;
 } hdrt__kernel_entry;
 
 typedef struct hdrt__variable_entry {
@@ -48,6 +50,9 @@ hdrt_status hdrt__kernel_table_from_ptx(const char *ptx, size_t size, hdrt__kern
  * HDRT_OK, HDRT_ERROR_INVALID_IMAGE, HDRT_ERROR_OUT_OF_MEMORY.
  */
 hdrt_status hdrt__kernel_table_from_cubin(const void *cubin, size_t size, hdrt__kernel_table *table);
+
+/* Take over what a cubin tells of the resources of the kernels that the table (of its PTX) has already. */
+hdrt_status hdrt__kernel_table_add_resources(const void *cubin, size_t size, hdrt__kernel_table *table);
 
 /* Whether the bytes begin like a cubin, a fatbin (a container of cubins), or could be PTX text. */
 bool hdrt__is_cubin(const void *bytes, size_t size);

@@ -1,223 +1,88 @@
 /* SPDX-License-Identifier: MIT */
 #include "jit/manifest.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "jit/container.h"
 
 static const char magic[HDRT__CONTAINER_MAGIC_SIZE] = {'H', 'D', 'R', 'T', 'M', 'A', 'N', '\n'};
 
-/* Sections of a manifest; a record is its image's name and all that follows up to the next one. */
+/* Sections of a manifest; a state is its image's name and all that follows up to the next one. */
 enum manifest_section {
     MANIFEST_KEY = 1,
     MANIFEST_IMAGE = 2,
-    MANIFEST_DEPENDENCY = 3, /* u64 size, mtime, ctime, device, inode; digest; path */
-    MANIFEST_ABSENT = 4,
+    MANIFEST_FILES = 5,
+    MANIFEST_REASON = 6,
+    MANIFEST_FIELD = 7, /* u32 tag, u32 1 if there is a value, value */
 };
 
-static void *grown(void *array, uint32_t count, uint32_t *capacity, size_t element)
+bool hdrt__fields_add(hdrt__fields *fields, uint32_t tag, const char *value, size_t size)
 {
-    if (count < *capacity)
-        return array;
-    uint32_t wanted = *capacity ? *capacity * 2 : 8;
-    void *bigger = wanted > *capacity ? reallocarray(array, wanted, element) : NULL;
-    if (bigger)
-        *capacity = wanted;
-    return bigger;
-}
-
-bool hdrt__record_add_dependency(hdrt__record *record, const char *path, size_t path_size, const hdrt__stamp *stamp,
-                                 const hdrt__digest *digest)
-{
-    hdrt__dependency *list = grown(record->dependencies, record->dependency_count, &record->dependency_capacity,
-                                   sizeof(*list));
-    if (!list)
+    if (fields->count == fields->capacity) {
+        uint32_t capacity = fields->capacity ? fields->capacity * 2 : 16;
+        hdrt__field *bigger = reallocarray(fields->items, capacity, sizeof(*bigger));
+        if (!bigger)
+            return false;
+        fields->items = bigger;
+        fields->capacity = capacity;
+    }
+    char *copy = value ? strndup(value, size) : NULL;
+    if (value && !copy)
         return false;
-    record->dependencies = list;
-    char *copy = strndup(path, path_size);
-    if (!copy)
-        return false;
-    list[record->dependency_count++] = (hdrt__dependency){copy, *stamp, *digest};
+    fields->items[fields->count++] = (hdrt__field){tag, copy};
     return true;
 }
 
-bool hdrt__record_add_absent(hdrt__record *record, const char *path, size_t path_size)
+void hdrt__fields_free(hdrt__fields *fields)
 {
-    char **list = grown(record->absent, record->absent_count, &record->absent_capacity, sizeof(*list));
-    if (!list)
-        return false;
-    record->absent = list;
-    char *copy = strndup(path, path_size);
-    if (!copy)
-        return false;
-    list[record->absent_count++] = copy;
-    return true;
+    for (uint32_t i = 0; i < fields->count; i++)
+        free(fields->items[i].value);
+    free(fields->items);
+    *fields = (hdrt__fields){0};
 }
 
-bool hdrt__record_copy(const hdrt__record *record, hdrt__record *out)
+bool hdrt__state_copy(const hdrt__state *state, hdrt__state *out)
 {
-    bool good = true;
-    *out = (hdrt__record){.image = record->image};
-    for (uint32_t i = 0; good && i < record->dependency_count; i++) {
-        const hdrt__dependency *d = &record->dependencies[i];
-        good = hdrt__record_add_dependency(out, d->path, strlen(d->path), &d->stamp, &d->digest);
-    }
-    for (uint32_t i = 0; good && i < record->absent_count; i++)
-        good = hdrt__record_add_absent(out, record->absent[i], strlen(record->absent[i]));
-    if (!good)
-        hdrt__record_free(out);
-    return good;
-}
-
-void hdrt__record_free(hdrt__record *record)
-{
-    for (uint32_t i = 0; i < record->dependency_count; i++)
-        free(record->dependencies[i].path);
-    for (uint32_t i = 0; i < record->absent_count; i++)
-        free(record->absent[i]);
-    free(record->dependencies);
-    free(record->absent);
-    *record = (hdrt__record){0};
-}
-
-hdrt__digest hdrt__record_image(const hdrt__digest *key, const hdrt__record *record)
-{
-    hdrt__hasher hasher;
-    hdrt__hasher_begin(&hasher, "hdrt image");
-    hdrt__hasher_field(&hasher, 1, key->bytes, sizeof(key->bytes));
-    for (uint32_t i = 0; i < record->dependency_count; i++) {
-        hdrt__hasher_text(&hasher, 2, record->dependencies[i].path);
-        hdrt__hasher_field(&hasher, 3, record->dependencies[i].digest.bytes, HDRT__DIGEST_SIZE);
-    }
-    for (uint32_t i = 0; i < record->absent_count; i++)
-        hdrt__hasher_text(&hasher, 4, record->absent[i]);
-    return hdrt__hasher_end(&hasher);
-}
-
-/* As the compiler's search sees it: anything there, even a folder or a dangling link's target, is not absent. */
-static bool is_absent(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) != 0 && (errno == ENOENT || errno == ENOTDIR);
-}
-
-bool hdrt__record_current(hdrt__record *record, bool *out_refreshed)
-{
-    *out_refreshed = false;
-    for (uint32_t i = 0; i < record->absent_count; i++)
-        if (!is_absent(record->absent[i]))
-            return false;
-    for (uint32_t i = 0; i < record->dependency_count; i++) {
-        hdrt__dependency *dependency = &record->dependencies[i];
-        hdrt__stamp now;
-        if (!hdrt__stamp_file(dependency->path, &now))
-            return false;
-        if (hdrt__stamp_equal(&now, &dependency->stamp))
-            continue;
-        if (now.size != dependency->stamp.size)
-            return false;
-        uint64_t when = hdrt__wall_ns();
-        size_t size;
-        unsigned char *bytes = hdrt__file_read(dependency->path, HDRT__HEADER_LIMIT, &size, &now);
-        if (!bytes)
-            return false;
-        hdrt__digest digest = hdrt__digest_of(bytes, size);
-        free(bytes);
-        if (!hdrt__digest_equal(&digest, &dependency->digest))
-            return false;
-        if (!hdrt__stamp_racy(&now, when)) {
-            dependency->stamp = now;
-            *out_refreshed = true;
-        }
-    }
-    return true;
-}
-
-static bool word_character(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-bool hdrt__has_time_macro(const char *bytes, size_t size)
-{
-    static const char *const names[] = {"__DATE__", "__TIME__", "__TIMESTAMP__"};
-    for (size_t n = 0; n < 3; n++) {
-        size_t length = strlen(names[n]);
-        const char *end = bytes + size, *at = bytes;
-        while ((at = memmem(at, (size_t)(end - at), names[n], length)) != NULL) {
-            bool begins = at == bytes || !word_character(at[-1]);
-            bool ends = at + length == end || !word_character(at[length]);
-            if (begins && ends)
-                return true;
-            at += length;
-        }
-    }
+    *out = (hdrt__state){.image = state->image};
+    if (hdrt__files_copy(&state->files, &out->files) &&
+        (!state->reason || (out->reason = strdup(state->reason)) != NULL))
+        return true;
+    hdrt__state_free(out);
     return false;
 }
 
-const char *hdrt__record_settle(hdrt__record *record, uint64_t began_ns, hdrt__buffer *text)
+void hdrt__state_free(hdrt__state *state)
 {
-    for (uint32_t i = 0; i < record->absent_count; i++)
-        if (!is_absent(record->absent[i])) {
-            hdrt__buffer_format(text, "'%s' appeared during the compile", record->absent[i]);
-            goto not_stored;
-        }
-    for (uint32_t i = 0; i < record->dependency_count; i++) {
-        hdrt__dependency *dependency = &record->dependencies[i];
-        size_t size;
-        unsigned char *bytes = hdrt__file_read(dependency->path, HDRT__HEADER_LIMIT, &size, &dependency->stamp);
-        hdrt__digest digest = bytes ? hdrt__digest_of(bytes, size) : (hdrt__digest){0};
-        bool timed = bytes && hdrt__has_time_macro((const char *)bytes, size);
-        free(bytes);
-        if (!bytes || !hdrt__digest_equal(&digest, &dependency->digest)) {
-            hdrt__buffer_format(text, "'%s' changed during the compile", dependency->path);
-            goto not_stored;
-        }
-        if (timed) {
-            hdrt__buffer_format(text, "'%s' asks for the date or time", dependency->path);
-            goto not_stored;
-        }
-        if (hdrt__stamp_racy(&dependency->stamp, began_ns)) {
-            dependency->stamp.mtime_ns = 0;
-            dependency->stamp.ctime_ns = 0;
-        }
-    }
-    return NULL;
-not_stored:
-    return text->failed ? "memory is out" : (const char *)text->bytes;
+    hdrt__files_free(&state->files);
+    free(state->reason);
+    *state = (hdrt__state){0};
 }
 
-void hdrt__manifest_add(hdrt__manifest *manifest, hdrt__record *record)
+void hdrt__manifest_add(hdrt__manifest *manifest, hdrt__state *state)
 {
     uint32_t at = 0;
-    while (at < manifest->count && !hdrt__digest_equal(&manifest->records[at].image, &record->image))
+    while (at < manifest->count && !hdrt__digest_equal(&manifest->states[at].image, &state->image))
         at++;
-    if (at == HDRT__RECORD_LIMIT)
+    if (at == HDRT__STATE_LIMIT)
         at--;
     if (at < manifest->count)
-        hdrt__record_free(&manifest->records[at]);
+        hdrt__state_free(&manifest->states[at]);
     else
         manifest->count++;
-    memmove(&manifest->records[1], &manifest->records[0], at * sizeof(manifest->records[0]));
-    manifest->records[0] = *record;
-    *record = (hdrt__record){0};
+    memmove(&manifest->states[1], &manifest->states[0], at * sizeof(manifest->states[0]));
+    manifest->states[0] = *state;
+    *state = (hdrt__state){0};
 }
 
-static void write_dependency(const hdrt__dependency *dependency, hdrt__buffer *bytes)
+static void write_field(const hdrt__field *field, hdrt__buffer *bytes)
 {
     hdrt__buffer payload = HDRT__BUFFER_INIT;
-    hdrt__buffer_u64(&payload, dependency->stamp.size);
-    hdrt__buffer_u64(&payload, dependency->stamp.mtime_ns);
-    hdrt__buffer_u64(&payload, dependency->stamp.ctime_ns);
-    hdrt__buffer_u64(&payload, dependency->stamp.device);
-    hdrt__buffer_u64(&payload, dependency->stamp.inode);
-    hdrt__buffer_append(&payload, dependency->digest.bytes, HDRT__DIGEST_SIZE);
-    hdrt__buffer_text(&payload, dependency->path);
+    hdrt__buffer_u32(&payload, field->tag);
+    hdrt__buffer_u32(&payload, field->value != NULL);
+    hdrt__buffer_text(&payload, field->value ? field->value : "");
     bytes->failed = bytes->failed || payload.failed;
-    hdrt__container_section(bytes, MANIFEST_DEPENDENCY, payload.bytes, payload.size);
+    hdrt__container_section(bytes, MANIFEST_FIELD, payload.bytes, payload.size);
     hdrt__buffer_free(&payload);
 }
 
@@ -225,77 +90,97 @@ void hdrt__manifest_write(const hdrt__manifest *manifest, hdrt__buffer *bytes)
 {
     hdrt__container_begin(bytes, magic);
     hdrt__container_section(bytes, MANIFEST_KEY, manifest->key.bytes, HDRT__DIGEST_SIZE);
-    for (uint32_t r = 0; r < manifest->count; r++) {
-        const hdrt__record *record = &manifest->records[r];
-        hdrt__container_section(bytes, MANIFEST_IMAGE, record->image.bytes, HDRT__DIGEST_SIZE);
-        for (uint32_t i = 0; i < record->dependency_count; i++)
-            write_dependency(&record->dependencies[i], bytes);
-        for (uint32_t i = 0; i < record->absent_count; i++)
-            hdrt__container_text(bytes, MANIFEST_ABSENT, record->absent[i]);
+    for (uint32_t i = 0; i < manifest->fields.count; i++)
+        write_field(&manifest->fields.items[i], bytes);
+    for (uint32_t i = 0; i < manifest->count; i++) {
+        const hdrt__state *state = &manifest->states[i];
+        hdrt__container_section(bytes, MANIFEST_IMAGE, state->image.bytes, HDRT__DIGEST_SIZE);
+        hdrt__container_section(bytes, MANIFEST_FILES, state->files.bytes, state->files.size);
+        hdrt__container_text(bytes, MANIFEST_REASON, state->reason);
     }
     hdrt__container_end(bytes);
 }
 
-static bool read_dependency(hdrt__record *record, const hdrt__section *section)
+static bool read_field(hdrt__manifest *manifest, const hdrt__section *section)
 {
     hdrt__cursor cursor = {section->bytes, section->size, false};
-    hdrt__stamp stamp;
-    hdrt__digest digest;
-    size_t digest_size;
-    stamp.size = hdrt__cursor_u64(&cursor);
-    stamp.mtime_ns = hdrt__cursor_u64(&cursor);
-    stamp.ctime_ns = hdrt__cursor_u64(&cursor);
-    stamp.device = hdrt__cursor_u64(&cursor);
-    stamp.inode = hdrt__cursor_u64(&cursor);
-    const unsigned char *bytes = hdrt__cursor_bytes(&cursor, HDRT__DIGEST_SIZE, &digest_size);
-    if (cursor.failed || cursor.left == 0 || memchr(cursor.bytes, 0, cursor.left))
-        return false;
-    memcpy(digest.bytes, bytes, digest_size);
-    return hdrt__record_add_dependency(record, (const char *)cursor.bytes, cursor.left, &stamp, &digest);
+    uint32_t tag = hdrt__cursor_u32(&cursor), there = hdrt__cursor_u32(&cursor);
+    return !cursor.failed && !(cursor.left && memchr(cursor.bytes, 0, cursor.left)) &&
+           hdrt__fields_add(&manifest->fields, tag, there ? (const char *)cursor.bytes : NULL, cursor.left);
 }
 
-static bool read_section(hdrt__manifest *manifest, const hdrt__section *section, const hdrt__digest *key, bool *keyed)
+static bool read_files(hdrt__state *state, const hdrt__section *section)
 {
-    hdrt__record *record = manifest->count ? &manifest->records[manifest->count - 1] : NULL;
+    const hdrt__files files = {(unsigned char *)section->bytes, section->size};
+    return state && !state->files.bytes && hdrt__files_copy(&files, &state->files) && hdrt__files_valid(&state->files);
+}
+
+/* HDRT_CACHE_HIT to go on. */
+static hdrt_cache_reason read_section(hdrt__manifest *manifest, const hdrt__section *section, const hdrt__digest *key,
+                                      bool fields, bool *keyed)
+{
+    hdrt__state *state = manifest->count ? &manifest->states[manifest->count - 1] : NULL;
+    bool good = true;
     switch ((enum manifest_section)section->tag) {
     case MANIFEST_KEY:
-        *keyed = section->size == HDRT__DIGEST_SIZE && memcmp(section->bytes, key->bytes, HDRT__DIGEST_SIZE) == 0;
-        return *keyed;
+        if (section->size != HDRT__DIGEST_SIZE)
+            return HDRT_CACHE_DAMAGED;
+        memcpy(manifest->key.bytes, section->bytes, HDRT__DIGEST_SIZE);
+        *keyed = true;
+        return !key || hdrt__digest_equal(&manifest->key, key) ? HDRT_CACHE_HIT : HDRT_CACHE_MISPLACED;
+    case MANIFEST_FIELD:
+        good = !fields || read_field(manifest, section);
+        break;
     case MANIFEST_IMAGE:
-        if (section->size != HDRT__DIGEST_SIZE || manifest->count == HDRT__RECORD_LIMIT)
-            return false;
-        record = &manifest->records[manifest->count++];
-        *record = (hdrt__record){0};
-        memcpy(record->image.bytes, section->bytes, HDRT__DIGEST_SIZE);
-        return true;
-    case MANIFEST_DEPENDENCY:
-        return record && read_dependency(record, section);
-    case MANIFEST_ABSENT:
-        return record && section->size && !memchr(section->bytes, 0, section->size) &&
-               hdrt__record_add_absent(record, (const char *)section->bytes, section->size);
+        good = section->size == HDRT__DIGEST_SIZE && manifest->count < HDRT__STATE_LIMIT;
+        if (good) {
+            state = &manifest->states[manifest->count++];
+            *state = (hdrt__state){0};
+            memcpy(state->image.bytes, section->bytes, HDRT__DIGEST_SIZE);
+        }
+        break;
+    case MANIFEST_FILES:
+        good = read_files(state, section);
+        break;
+    case MANIFEST_REASON:
+        good = state && !state->reason && (state->reason = hdrt__section_text(section)) != NULL;
+        break;
+    default:
+        break; /* written by a later version */
     }
-    return true; /* written by a later version */
+    return good ? HDRT_CACHE_HIT : HDRT_CACHE_DAMAGED;
 }
 
-bool hdrt__manifest_read(const unsigned char *bytes, size_t size, const hdrt__digest *key, hdrt__manifest *out)
+hdrt_cache_reason hdrt__manifest_read(const unsigned char *bytes, size_t size, const hdrt__digest *key, bool fields,
+                                      hdrt__manifest *out)
 {
     hdrt__cursor sections;
     hdrt__section section;
-    bool good = true, keyed = false;
-    *out = (hdrt__manifest){.key = *key};
-    if (!hdrt__container_open(bytes, size, magic, &sections))
-        return false;
-    while (good && hdrt__container_next(&sections, &section))
-        good = read_section(out, &section, key, &keyed);
-    if (good && keyed && !sections.failed)
-        return true;
-    hdrt__manifest_free(out);
-    return false;
+    bool keyed = false;
+    out->count = 0;
+    out->fields = (hdrt__fields){0};
+    if (key)
+        out->key = *key;
+    hdrt_cache_reason reason = hdrt__container_open(bytes, size, magic, &sections);
+    while (reason == HDRT_CACHE_HIT && hdrt__container_next(&sections, &section))
+        reason = read_section(out, &section, key, fields, &keyed);
+    for (uint32_t i = 0; reason == HDRT_CACHE_HIT && i < out->count; i++)
+        if (!out->states[i].files.bytes)
+            reason = HDRT_CACHE_DAMAGED;
+    if (reason == HDRT_CACHE_HIT && (!keyed || sections.failed))
+        reason = HDRT_CACHE_DAMAGED;
+    if (reason != HDRT_CACHE_HIT) {
+        hdrt__manifest_free(out);
+        if (key)
+            out->key = *key;
+    }
+    return reason;
 }
 
 void hdrt__manifest_free(hdrt__manifest *manifest)
 {
     for (uint32_t i = 0; i < manifest->count; i++)
-        hdrt__record_free(&manifest->records[i]);
+        hdrt__state_free(&manifest->states[i]);
+    hdrt__fields_free(&manifest->fields);
     manifest->count = 0;
 }

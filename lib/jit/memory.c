@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "jit/memory.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/status.h"
 
@@ -12,6 +14,7 @@
 
 #define IMAGE_BYTES_LIMIT ((size_t)64 << 20)
 #define KEY_LIMIT 1024u
+#define REJECTED_LIMIT 32u
 
 struct key_entry {
     hdrt__manifest manifest; /* first: what claimers get is turned back into the entry */
@@ -33,6 +36,8 @@ struct hdrt__memory_cache {
     struct key_entry *keys;     /* oldest first, as uthash keeps the order of insertion */
     struct image_entry *images; /* least recently used first */
     size_t image_bytes;
+    hdrt__digest rejected[REJECTED_LIMIT]; /* a ring */
+    uint32_t rejected_count;
 };
 
 hdrt_status hdrt__memory_cache_create(hdrt__memory_cache **out_cache)
@@ -42,7 +47,11 @@ hdrt_status hdrt__memory_cache_create(hdrt__memory_cache **out_cache)
     if (!cache)
         return hdrt__fail_memory(sizeof(*cache), "the memory cache");
     pthread_mutex_init(&cache->lock, NULL);
-    pthread_cond_init(&cache->released, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&cache->released, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     return HDRT_OK;
 }
 
@@ -100,18 +109,23 @@ static struct key_entry *add_key(hdrt__memory_cache *cache, const hdrt__digest *
     return found;
 }
 
-hdrt__manifest *hdrt__memory_claim(hdrt__memory_cache *cache, const hdrt__digest *key)
+hdrt__manifest *hdrt__memory_claim(hdrt__memory_cache *cache, const hdrt__digest *key, uint64_t deadline_ns)
 {
     struct key_entry *entry = NULL;
+    const struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
+                                   .tv_nsec = (long)(deadline_ns % 1000000000u)};
+    bool late = false;
     pthread_mutex_lock(&cache->lock);
     HASH_FIND(hh, cache->keys, key, sizeof(*key), entry);
     if (!entry)
         entry = add_key(cache, key);
-    while (entry && entry->claimed) {
+    while (entry && entry->claimed && !late) {
         entry->waiting++;
-        pthread_cond_wait(&cache->released, &cache->lock);
+        late = pthread_cond_timedwait(&cache->released, &cache->lock, &until) == ETIMEDOUT;
         entry->waiting--;
     }
+    if (entry && entry->claimed)
+        entry = NULL;
     if (entry)
         entry->claimed = true;
     pthread_mutex_unlock(&cache->lock);
@@ -170,4 +184,25 @@ void hdrt__memory_keep(hdrt__memory_cache *cache, hdrt__code *code)
     }
     pthread_mutex_unlock(&cache->lock);
     free(entry);
+}
+
+void hdrt__memory_reject(hdrt__memory_cache *cache, const hdrt__digest *name)
+{
+    struct image_entry *entry = NULL;
+    pthread_mutex_lock(&cache->lock);
+    cache->rejected[cache->rejected_count++ % REJECTED_LIMIT] = *name;
+    HASH_FIND(hh, cache->images, name, sizeof(*name), entry);
+    if (entry)
+        drop_image(cache, entry);
+    pthread_mutex_unlock(&cache->lock);
+}
+
+bool hdrt__memory_rejected(hdrt__memory_cache *cache, const hdrt__digest *name)
+{
+    bool found = false;
+    pthread_mutex_lock(&cache->lock);
+    for (uint32_t i = 0; i < cache->rejected_count && i < REJECTED_LIMIT && !found; i++)
+        found = hdrt__digest_equal(&cache->rejected[i], name);
+    pthread_mutex_unlock(&cache->lock);
+    return found;
 }

@@ -21,14 +21,17 @@ void hdrt__memory_cache_destroy(hdrt__memory_cache *cache);
 
 /*
  * Claim a key, waiting while another thread has it; the manifest (empty at first) is the claimer's until the release.
- * NULL if memory is out: go on without.
+ * NULL if memory is out, or the deadline (of hdrt__now_ns) passed: go on without.
  */
-hdrt__manifest *hdrt__memory_claim(hdrt__memory_cache *cache, const hdrt__digest *key);
+hdrt__manifest *hdrt__memory_claim(hdrt__memory_cache *cache, const hdrt__digest *key, uint64_t deadline_ns);
 void hdrt__memory_release(hdrt__memory_cache *cache, hdrt__manifest *manifest);
 
 /* The image of that name, held for the caller, or NULL. */
 hdrt__code *hdrt__memory_image(hdrt__memory_cache *cache, const hdrt__digest *name);
 /* Keep an image (held once more) as long as there is room. */
 void hdrt__memory_keep(hdrt__memory_cache *cache, hdrt__code *code);
+/* Forget an image that the driver did not take, and remember that it did not. */
+void hdrt__memory_reject(hdrt__memory_cache *cache, const hdrt__digest *name);
+bool hdrt__memory_rejected(hdrt__memory_cache *cache, const hdrt__digest *name);
 
 #endif

@@ -28,6 +28,7 @@ struct hdrt__jit {
     uint64_t fork_generation;
     hdrt__store *store;
     hdrt__memory_cache *memory;
+    hdrt__stats stats;
     hdrt__recording *recording; /* NULL: not asked for */
     pthread_mutex_t lock; /* guards what follows */
     hdrt__jit_compilers compilers[HDRT_COMPILER_CLANG + 1];
@@ -42,6 +43,7 @@ typedef struct hdrt__chosen_compiler {
     hdrt_compiler compiler;
     hdrt__digest identity;
     uint32_t index; /* in the list of its kind */
+    char *identity_lines; /* what it is made of */
     hdrt__found found;
     bool newer_than_driver; /* the driver takes its cubins, maybe, but not its PTX */
     char *libdevice; /* to link where needed; NULL: none, or not wanted */

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "jit/store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -20,94 +18,52 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/status.h"
+#include "jit/folder.h"
+#include "jit/sweep.h"
 
-#define FORMAT_FOLDER "v1"
-#define STALE_SECONDS (24 * 3600)
-#define STALE_LOOKED_AT 256
+#define NAME_SIZE (2 * HDRT__DIGEST_SIZE + 3)
 
-struct hdrt__store {
+/* A folder of the cache. */
+struct tier {
     char *directory; /* NULL: none */
     _Atomic(char *) reason;
-    pthread_mutex_t lock; /* guards root and the setting of reason */
-    int root;             /* <directory>/v1, -1 until it was opened */
+    int root; /* <directory>/v1, -1 until it was opened; guarded by the store's lock */
+};
+
+struct hdrt__store {
+    struct tier *tiers; /* the 0th is written */
+    uint32_t count;
+    uint64_t limit_bytes;
+    pthread_mutex_t lock;
+    _Atomic uint64_t pending; /* bytes that are not in the folder's own account yet */
+    _Atomic uint64_t evicted;
+    atomic_bool emptied; /* room was made once because the disk was full */
 };
 
 static const char tag_text[] = "Signature: 8a477f597d28d172789f06886806bc55\n"
                                "# The kernel cache of libhdrt. It may be deleted at any time.\n";
 
 /* Keeps and logs the first reason; later ones change nothing, so that a full disk is told once. */
-static void explain(hdrt__store *store, hdrt_log_level level, const char *what, const char *path, const char *why)
+static void explain(struct tier *tier, hdrt_log_level level, const char *what, const char *path, const char *why)
 {
     hdrt__buffer text = HDRT__BUFFER_INIT;
+    if (atomic_load(&tier->reason))
+        return;
     if (path)
         hdrt__buffer_format(&text, "%s %s: ", what, path);
     hdrt__buffer_text(&text, why);
     char *reason = hdrt__buffer_take(&text, NULL), *expected = NULL;
     if (!reason)
         return;
-    if (atomic_compare_exchange_strong(&store->reason, &expected, reason))
+    if (atomic_compare_exchange_strong(&tier->reason, &expected, reason))
         hdrt__log(level, "kernel cache: %s", reason);
     else
         free(reason);
 }
 
-/* Why a folder of the cache may not be used; NULL if it may. */
-static const char *not_ours(const struct stat *status)
+static hdrt__folder_use use_of(const hdrt__store *store, const struct tier *tier, bool make)
 {
-    if (!S_ISDIR(status->st_mode))
-        return "is no folder";
-    if (status->st_uid != geteuid())
-        return "belongs to another user";
-    if (status->st_mode & (S_IWGRP | S_IWOTH))
-        return "may be written by other users (chmod go-w it)";
-    return NULL;
-}
-
-/*
- * Opens `name` in `parent` as a folder of ours; makes it if asked to. -1 on failure: *why is then set, but for a folder
- * that is not there and was not to be made.
- */
-static int open_folder(int parent, const char *name, bool make, const char **why)
-{
-    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    *why = NULL;
-    int folder = openat(parent, name, flags);
-    if (folder < 0 && errno == ENOENT && make) {
-        if (mkdirat(parent, name, 0700) != 0 && errno != EEXIST) {
-            *why = strerrordesc_np(errno);
-            return -1;
-        }
-        folder = openat(parent, name, flags);
-    }
-    struct stat status;
-    if (folder < 0) {
-        int error = errno;
-        if ((error == ELOOP || error == ENOTDIR) && fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
-            *why = S_ISLNK(status.st_mode) ? "is a symbolic link (name the folder itself)" : "is no folder";
-        else if (error != ENOENT || make)
-            *why = strerrordesc_np(error);
-        return -1;
-    }
-    *why = fstat(folder, &status) == 0 ? not_ours(&status) : strerrordesc_np(errno);
-    if (*why) {
-        close(folder);
-        return -1;
-    }
-    return folder;
-}
-
-/* Makes the folders above the cache's own, which may be links and others'. Opening the last one tells what failed. */
-static void make_parents(const char *directory)
-{
-    char *path = strdup(directory);
-    if (!path)
-        return;
-    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        mkdir(path, 0700);
-        *slash = '/';
-    }
-    free(path);
+    return tier != store->tiers ? HDRT__FOLDER_READ_ONLY : make ? HDRT__FOLDER_MAKE : HDRT__FOLDER_READ;
 }
 
 static void write_tag(int base)
@@ -120,197 +76,187 @@ static void write_tag(int base)
     close(tag);
 }
 
-static int open_root(hdrt__store *store, bool make)
+static int open_root(hdrt__store *store, struct tier *tier, bool make)
 {
     const char *why;
+    hdrt__folder_use use = use_of(store, tier, make);
     if (make)
-        make_parents(store->directory);
-    int base = open_folder(AT_FDCWD, store->directory, make, &why);
+        hdrt__folder_make_parents(tier->directory);
+    int base = hdrt__folder_open(AT_FDCWD, tier->directory, use, &why);
     int root = -1;
     if (base >= 0) {
-        root = open_folder(base, FORMAT_FOLDER, make, &why);
+        root = hdrt__folder_open(base, HDRT__STORE_FOLDER, use, &why);
         if (root >= 0 && make)
             write_tag(base);
         close(base);
     }
     if (root < 0 && why)
-        explain(store, HDRT_LOG_WARN, "not used:", store->directory, why);
+        explain(tier, HDRT_LOG_WARN, "not used:", tier->directory, why);
     return root;
 }
 
 /* The root's descriptor, kept from the first success on. */
-static int root_of(hdrt__store *store, bool make)
+int hdrt__store_root(hdrt__store *store, uint32_t folder, bool make)
 {
-    if (!store->directory)
+    struct tier *tier = &store->tiers[folder];
+    if (!tier->directory)
         return -1;
     pthread_mutex_lock(&store->lock);
-    if (store->root < 0)
-        store->root = open_root(store, make);
-    int root = store->root;
+    if (tier->root < 0)
+        tier->root = open_root(store, tier, make);
+    int root = tier->root;
     pthread_mutex_unlock(&store->lock);
     return root;
 }
 
-static int open_shard(hdrt__store *store, const char *hex, bool make)
+static int open_shard(hdrt__store *store, uint32_t folder, const char *hex, bool make)
 {
-    int root = root_of(store, make);
+    int root = hdrt__store_root(store, folder, make);
     if (root < 0)
         return -1;
-    char shard[3] = {hex[0], hex[1], '\0'};
+    struct tier *tier = &store->tiers[folder];
+    char name[3] = {hex[0], hex[1], '\0'};
     const char *why;
-    int folder = open_folder(root, shard, make, &why);
-    if (folder < 0 && why)
-        explain(store, HDRT_LOG_WARN, make ? "cannot write to" : "cannot use a folder in", store->directory, why);
-    return folder;
+    int shard = hdrt__folder_open(root, name, use_of(store, tier, make), &why);
+    if (shard < 0 && why)
+        explain(tier, HDRT_LOG_WARN, make ? "cannot write to" : "cannot use a folder in", tier->directory, why);
+    return shard;
 }
 
 static void entry_name(const hdrt__digest *digest, hdrt__entry_kind kind, char hex[2 * HDRT__DIGEST_SIZE + 1],
-                       char name[2 * HDRT__DIGEST_SIZE + 3])
+                       char name[NAME_SIZE])
 {
     hdrt__digest_hex(digest, hex);
-    snprintf(name, 2 * HDRT__DIGEST_SIZE + 3, "%s.%c", hex + 2, kind == HDRT__ENTRY_MANIFEST ? 'm' : 'i');
+    snprintf(name, NAME_SIZE, "%s.%c", hex + 2, (int)kind);
 }
 
-/* No name at all is as good as one: another writer replaced the entry since it was opened. */
-static bool entry_is_ours(const struct stat *status)
+char *hdrt__store_path(const hdrt__store *store, uint32_t folder, const hdrt__digest *digest, hdrt__entry_kind kind)
 {
-    return S_ISREG(status->st_mode) && status->st_uid == geteuid() && !(status->st_mode & (S_IWGRP | S_IWOTH)) &&
-           status->st_nlink <= 1 && status->st_size > 0 && (uint64_t)status->st_size <= HDRT__ENTRY_LIMIT;
-}
-
-static bool read_whole(int file, unsigned char *bytes, size_t size)
-{
-    size_t done = 0;
-    while (done < size) {
-        ssize_t got = read(file, bytes + done, size - done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
-    }
-    return true;
-}
-
-unsigned char *hdrt__store_read(hdrt__store *store, const hdrt__digest *name, hdrt__entry_kind kind, size_t *out_size)
-{
-    char hex[2 * HDRT__DIGEST_SIZE + 1], file_name[2 * HDRT__DIGEST_SIZE + 3];
-    unsigned char *bytes = NULL;
-    struct stat status;
-    entry_name(name, kind, hex, file_name);
-    int shard = open_shard(store, hex, false);
-    if (shard < 0)
+    char hex[2 * HDRT__DIGEST_SIZE + 1], name[NAME_SIZE];
+    hdrt__buffer path = HDRT__BUFFER_INIT;
+    if (!store->tiers[folder].directory)
         return NULL;
-    int file = openat(shard, file_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (file < 0)
-        goto close_shard;
-    if (fstat(file, &status) == 0 && entry_is_ours(&status)) {
-        size_t size = (size_t)status.st_size;
-        bytes = malloc(size);
-        if (bytes && !read_whole(file, bytes, size)) {
-            free(bytes);
-            bytes = NULL;
-        }
-        *out_size = size;
+    entry_name(digest, kind, hex, name);
+    hdrt__buffer_format(&path, "%s/" HDRT__STORE_FOLDER "/%.2s/%s", store->tiers[folder].directory, hex, name);
+    return hdrt__buffer_take(&path, NULL);
+}
+
+unsigned char *hdrt__store_read(hdrt__store *store, uint32_t folder, const hdrt__digest *digest, hdrt__entry_kind kind,
+                                size_t *out_size, hdrt_cache_reason *out_reason)
+{
+    char hex[2 * HDRT__DIGEST_SIZE + 1], name[NAME_SIZE];
+    struct tier *tier = &store->tiers[folder];
+    entry_name(digest, kind, hex, name);
+    int shard = open_shard(store, folder, hex, false);
+    if (shard < 0) {
+        *out_reason = tier->directory && !atomic_load(&tier->reason) ? HDRT_CACHE_NEW : HDRT_CACHE_OFF;
+        return NULL;
     }
-    close(file);
-close_shard:
+    unsigned char *bytes = hdrt__file_take(shard, name, use_of(store, tier, false), HDRT__ENTRY_LIMIT, folder == 0,
+                                           out_size, out_reason);
     close(shard);
     return bytes;
 }
 
-/* What a killed process left behind: temporary files that nobody can still be writing. */
-static void remove_stale(int shard, const struct stat *now)
-{
-    int listed = openat(shard, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = listed >= 0 ? fdopendir(listed) : NULL;
-    if (!folder) {
-        if (listed >= 0)
-            close(listed);
-        return;
-    }
-    struct dirent *entry;
-    for (unsigned i = 0; i < STALE_LOOKED_AT && (entry = readdir(folder)); i++) {
-        struct stat status;
-        if (strncmp(entry->d_name, ".tmp-", 5) == 0 &&
-            fstatat(shard, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
-            status.st_mtime < now->st_mtime - STALE_SECONDS)
-            unlinkat(shard, entry->d_name, 0);
-    }
-    closedir(folder);
-}
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Writes all of it. Past the process's file size limit the kernel sends SIGXFSZ, whose default ends the program: it is
- * blocked for the time and, if it came from us, taken away again.
+ * The temporary file is locked as long as it is written, so that one whose writer was killed can be told. Where there
+ * are no locks its age tells.
  */
-static int write_whole(int file, const unsigned char *bytes, size_t size)
+static int write_temporary(int shard, const char *temporary, const void *bytes, size_t size)
 {
-    sigset_t limit, before, pending;
-    int error = 0;
-    sigemptyset(&limit);
-    sigaddset(&limit, SIGXFSZ);
-    sigpending(&pending);
-    bool was_pending = sigismember(&pending, SIGXFSZ) == 1;
-    pthread_sigmask(SIG_BLOCK, &limit, &before);
-    for (size_t done = 0; done < size && error == 0;) {
-        ssize_t wrote = write(file, bytes + done, size - done);
-        if (wrote >= 0)
-            done += (size_t)wrote;
-        else if (errno != EINTR)
-            error = errno;
-    }
-    if (error == EFBIG && !was_pending) {
-        const struct timespec none = {0, 0};
-        while (sigtimedwait(&limit, NULL, &none) < 0 && errno == EINTR)
-            continue;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
-static bool publish(hdrt__store *store, int shard, const char *name, const void *bytes, size_t size)
-{
-    char temporary[64];
-    unsigned char random[8];
-    struct stat status;
-    randombytes_buf(random, sizeof(random));
-    snprintf(temporary, sizeof(temporary), ".tmp-%ld-%02x%02x%02x%02x%02x%02x%02x%02x", (long)getpid(), random[0],
-             random[1], random[2], random[3], random[4], random[5], random[6], random[7]);
     int file = openat(shard, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file < 0) {
-        explain(store, HDRT_LOG_WARN, "cannot write to", store->directory, strerrordesc_np(errno));
-        return false;
-    }
-    int error = write_whole(file, bytes, size);
-    if (error == 0 && fstat(file, &status) == 0)
-        remove_stale(shard, &status);
+    if (file < 0)
+        return errno;
+    flock(file, LOCK_EX | LOCK_NB);
+    int error = hdrt__file_put(file, bytes, size);
     /* A delayed allocation on a full network file system is told by close. */
     if (close(file) != 0 && error == 0 && errno != EINTR)
         error = errno;
+    return error;
+}
+
+/* 0 or an errno. */
+static int publish(int shard, const char *name, const void *bytes, size_t size)
+{
+    char temporary[64];
+    unsigned char random[12];
+    randombytes_buf(random, sizeof(random));
+    strcpy(temporary, HDRT__STORE_TEMPORARY);
+    sodium_bin2hex(temporary + strlen(temporary), 2 * sizeof(random) + 1, random, sizeof(random));
+    int error = write_temporary(shard, temporary, bytes, size);
     if (error == 0 && renameat(shard, temporary, shard, name) != 0)
         error = errno;
-    if (error != 0) {
+    if (error != 0)
         unlinkat(shard, temporary, 0);
-        explain(store, HDRT_LOG_WARN, "cannot write to", store->directory, strerrordesc_np(error));
+    return error;
+}
+
+/* After an entry was published. */
+static void account(hdrt__store *store, uint64_t bytes)
+{
+    int root = hdrt__store_root(store, 0, false);
+    bytes += atomic_exchange(&store->pending, 0);
+    switch (hdrt__sweep_account(root, bytes, store->limit_bytes)) {
+    case HDRT__SWEEP_ACCOUNTED:
+        break;
+    case HDRT__SWEEP_BUSY:
+        atomic_fetch_add(&store->pending, bytes);
+        break;
+    case HDRT__SWEEP_FULL:
+        atomic_fetch_add(&store->evicted, hdrt__sweep_make_room(root, store->limit_bytes / 5 * 4));
+        break;
     }
+}
+
+/* A full disk: gives a quarter of the cache back, once; true if there may be room now. */
+static bool give_back(hdrt__store *store)
+{
+    if (atomic_exchange(&store->emptied, true))
+        return false;
+    uint64_t removed = hdrt__sweep_make_room(hdrt__store_root(store, 0, false), HDRT__SWEEP_THREE_QUARTERS);
+    atomic_fetch_add(&store->evicted, removed);
+    return removed > 0;
+}
+
+bool hdrt__store_write(hdrt__store *store, const hdrt__digest *digest, hdrt__entry_kind kind, const void *bytes,
+                       size_t size)
+{
+    char hex[2 * HDRT__DIGEST_SIZE + 1], name[NAME_SIZE];
+    if (size == 0 || size > HDRT__ENTRY_LIMIT || size > store->limit_bytes / 4)
+        return false;
+    entry_name(digest, kind, hex, name);
+    int shard = open_shard(store, 0, hex, true);
+    if (shard < 0)
+        return false;
+    int error = publish(shard, name, bytes, size);
+    if ((error == ENOSPC || error == EDQUOT) && give_back(store))
+        error = publish(shard, name, bytes, size);
+    if (error == 0)
+        hdrt__sweep_leftovers(shard);
+    close(shard);
+    if (error != 0)
+        explain(store->tiers, HDRT_LOG_WARN, "cannot write to", store->tiers[0].directory, strerrordesc_np(error));
+    else
+        account(store, size);
     return error == 0;
 }
 
-bool hdrt__store_write(hdrt__store *store, const hdrt__digest *name, hdrt__entry_kind kind, const void *bytes,
-                       size_t size)
+void hdrt__store_quarantine(hdrt__store *store, const hdrt__digest *image)
 {
-    char hex[2 * HDRT__DIGEST_SIZE + 1], file_name[2 * HDRT__DIGEST_SIZE + 3];
-    if (size == 0 || size > HDRT__ENTRY_LIMIT)
-        return false;
-    entry_name(name, kind, hex, file_name);
-    int shard = open_shard(store, hex, true);
+    char hex[2 * HDRT__DIGEST_SIZE + 1], name[NAME_SIZE], aside[NAME_SIZE];
+    entry_name(image, HDRT__ENTRY_IMAGE, hex, name);
+    entry_name(image, HDRT__ENTRY_QUARANTINE, hex, aside);
+    int shard = open_shard(store, 0, hex, false);
     if (shard < 0)
-        return false;
-    bool stored = publish(store, shard, file_name, bytes, size);
+        return;
+    if (renameat(shard, name, shard, aside) != 0)
+        unlinkat(shard, name, 0);
     close(shard);
-    return stored;
 }
+
+/* ---- finding the folders ---------------------------------------------------------------------------------------- */
 
 /* A relative folder counts from where the program stands now: it may go elsewhere later. */
 static char *absolute(const char *path)
@@ -350,61 +296,150 @@ static char *find_directory(const char *option, const char **reason)
     return NULL;
 }
 
-hdrt_status hdrt__store_open(const char *option, hdrt__store **out_store)
+uint64_t hdrt__size_parse(const char *text)
+{
+    uint64_t number = 0;
+    if (*text < '0' || *text > '9')
+        return 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        if (__builtin_mul_overflow(number, 10u, &number) || __builtin_add_overflow(number, (unsigned)(*text - '0'), &number))
+            return 0;
+    static const char units[] = "KMGT";
+    const char *unit = *text ? strchr(units, *text) : NULL;
+    if (*text && (!unit || (text[1] && strcmp(text + 1, "iB") != 0)))
+        return 0;
+    for (const char *u = units; unit && u <= unit; u++)
+        if (__builtin_mul_overflow(number, 1024u, &number))
+            return 0;
+    return number;
+}
+
+static uint64_t find_limit(uint64_t option)
+{
+    const char *text = hdrt__environment(HDRT__ENV_CACHE_LIMIT);
+    uint64_t limit = option ? option : text ? hdrt__size_parse(text) : HDRT__STORE_LIMIT_DEFAULT;
+    if (limit)
+        return limit;
+    hdrt__log(HDRT_LOG_WARN, "kernel cache: HDRT_CACHE_LIMIT is '%s', which is no size such as 512M or 2G; it is not "
+                             "used", text);
+    return HDRT__STORE_LIMIT_DEFAULT;
+}
+
+static bool add_read_only(hdrt__store *store, const char *path)
+{
+    struct tier *bigger = reallocarray(store->tiers, store->count + 1u, sizeof(*bigger));
+    char *directory = bigger ? absolute(path) : NULL;
+    if (bigger)
+        store->tiers = bigger;
+    if (!directory)
+        return false;
+    bigger[store->count] = (struct tier){.directory = directory, .root = -1};
+    store->count++;
+    return true;
+}
+
+/* Further folders: the option's, else the environment's; none in a privileged program. */
+static bool find_read_only(hdrt__store *store, const hdrt__store_config *config)
+{
+    const char *list = hdrt__environment(HDRT__ENV_CACHE_READ_ONLY);
+    bool good = true;
+    if (getauxval(AT_SECURE))
+        return true;
+    for (uint32_t i = 0; config->read_only && i < config->read_only_count && good; i++)
+        good = add_read_only(store, config->read_only[i]);
+    while (!config->read_only && list && *list && good) {
+        size_t size = strcspn(list, ":");
+        char *path = strndup(list, size);
+        good = path && (size == 0 || add_read_only(store, path));
+        free(path);
+        list += size + (list[size] == ':');
+    }
+    return good;
+}
+
+hdrt_status hdrt__store_open(const hdrt__store_config *config, hdrt__store **out_store)
 {
     const char *reason;
     hdrt__store *store = calloc(1, sizeof(*store));
     *out_store = NULL;
     if (!store)
         return hdrt__fail_memory(sizeof(*store), "the kernel cache");
-    store->root = -1;
-    store->directory = find_directory(option, &reason);
-    if (!store->directory && !reason) {
-        free(store);
-        return hdrt__fail_memory(0, "the kernel cache's path");
-    }
     pthread_mutex_init(&store->lock, NULL);
+    store->tiers = calloc(1, sizeof(*store->tiers));
+    if (!store->tiers)
+        goto no_memory;
+    store->tiers[0].root = -1;
+    store->count = 1;
+    store->tiers[0].directory = find_directory(config->directory, &reason);
+    if ((!store->tiers[0].directory && !reason) || !find_read_only(store, config))
+        goto no_memory;
+    store->limit_bytes = find_limit(config->limit_bytes);
     if (reason)
-        explain(store, HDRT_LOG_INFO, NULL, NULL, reason);
+        explain(&store->tiers[0], HDRT_LOG_INFO, NULL, NULL, reason);
     *out_store = store;
     return HDRT_OK;
+no_memory:
+    hdrt__store_close(store);
+    return hdrt__fail_memory(0, "the kernel cache's path");
 }
 
 void hdrt__store_close(hdrt__store *store)
 {
     if (!store)
         return;
-    if (store->root >= 0)
-        close(store->root);
+    for (uint32_t i = 0; i < store->count; i++) {
+        if (store->tiers[i].root >= 0)
+            close(store->tiers[i].root);
+        free(atomic_load(&store->tiers[i].reason));
+        free(store->tiers[i].directory);
+    }
+    free(store->tiers);
     pthread_mutex_destroy(&store->lock);
-    free(atomic_load(&store->reason));
-    free(store->directory);
     free(store);
 }
 
 void hdrt__store_check(hdrt__store *store)
 {
-    if (!store->directory)
+    struct tier *own = store->tiers;
+    for (uint32_t i = 1; i < store->count; i++)
+        if (hdrt__store_root(store, i, false) < 0)
+            explain(&store->tiers[i], HDRT_LOG_WARN, "not used:", store->tiers[i].directory,
+                    "there is no kernel cache in it");
+    if (!own->directory)
         return;
-    bool there = root_of(store, false) >= 0;
-    if (atomic_load(&store->reason))
+    bool there = hdrt__store_root(store, 0, false) >= 0;
+    if (atomic_load(&own->reason))
         return;
     /* Not there yet: the nearest folder that is decides. */
-    char *path = strdup(store->directory);
+    char *path = strdup(own->directory);
     for (char *slash; path && access(path, F_OK) != 0 && (slash = strrchr(path, '/'));)
         slash[slash == path] = '\0';
     if (path && faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0)
-        explain(store, HDRT_LOG_WARN, there ? "cannot write to" : "cannot make", store->directory,
-                strerrordesc_np(errno));
+        explain(own, HDRT_LOG_WARN, there ? "cannot write to" : "cannot make", own->directory, strerrordesc_np(errno));
     free(path);
 }
 
-const char *hdrt__store_directory(const hdrt__store *store)
+uint32_t hdrt__store_count(const hdrt__store *store)
 {
-    return store->directory;
+    return store->count;
 }
 
-const char *hdrt__store_reason(const hdrt__store *store)
+const char *hdrt__store_directory(const hdrt__store *store, uint32_t folder)
 {
-    return atomic_load(&store->reason);
+    return store->tiers[folder].directory;
+}
+
+const char *hdrt__store_reason(const hdrt__store *store, uint32_t folder)
+{
+    return atomic_load(&store->tiers[folder].reason);
+}
+
+uint64_t hdrt__store_limit(const hdrt__store *store)
+{
+    return store->limit_bytes;
+}
+
+uint64_t hdrt__store_evicted(const hdrt__store *store)
+{
+    return atomic_load(&store->evicted);
 }

@@ -710,7 +710,8 @@ START_TEST(identities)
         if (i < 4)
             ck_assert_msg(!hdrt__identity_current(&before), "case %d", i);
         ck_assert_int_eq(hdrt__identity_of(HDRT_COMPILER_CLANG, &found, worker, prelude, NULL, &after), HDRT_OK);
-        ck_assert_msg(!hdrt__digest_equal(&before.digest, &after.digest), "case %d", i);
+        /* What it is made of counts, not when it was installed. */
+        ck_assert_msg(hdrt__digest_equal(&before.digest, &after.digest) == (i == 1), "case %d", i);
         hdrt__identity_free(&before);
         hdrt__identity_free(&after);
     }

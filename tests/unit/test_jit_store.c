@@ -22,6 +22,8 @@
 #include "jit/manifest.h"
 #include "jit/store.h"
 
+#define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
+
 static char root[64];   /* a folder of the test's own */
 static char cache[96];  /* root/cache */
 static hdrt__digest name_of_entry;
@@ -45,7 +47,8 @@ static void tear_down(void)
 static hdrt__store *open_store(const char *option)
 {
     hdrt__store *store;
-    ck_assert_int_eq(hdrt__store_open(option, &store), HDRT_OK);
+    const hdrt__store_config config = {.directory = option};
+    ck_assert_int_eq(hdrt__store_open(&config, &store), HDRT_OK);
     return store;
 }
 
@@ -54,6 +57,18 @@ static void entry_path(char path[256], char kind)
     char hex[2 * HDRT__DIGEST_SIZE + 1];
     hdrt__digest_hex(&name_of_entry, hex);
     snprintf(path, 256, "%s/v1/%.2s/%s.%c", cache, hex, hex + 2, kind);
+}
+
+static unsigned char *read_entry(hdrt__store *store, hdrt__entry_kind kind, size_t *size, hdrt_cache_reason *reason)
+{
+    hdrt_cache_reason unasked;
+    return hdrt__store_read(store, 0, &name_of_entry, kind, size, reason ? reason : &unasked);
+}
+
+static hdrt_status try_store(const char *option, hdrt__store **store)
+{
+    const hdrt__store_config config = {.directory = option};
+    return hdrt__store_open(&config, store);
 }
 
 static bool write_entry(hdrt__store *store, const char *text)
@@ -65,7 +80,7 @@ static bool write_entry(hdrt__store *store, const char *text)
 static bool entry_is(hdrt__store *store, const char *text)
 {
     size_t size = 0;
-    unsigned char *bytes = hdrt__store_read(store, &name_of_entry, HDRT__ENTRY_IMAGE, &size);
+    unsigned char *bytes = read_entry(store, HDRT__ENTRY_IMAGE, &size, NULL);
     bool is = text ? bytes && size == strlen(text) && memcmp(bytes, text, size) == 0 : bytes == NULL;
     free(bytes);
     return is;
@@ -95,7 +110,7 @@ START_TEST(entries_are_kept)
 {
     char path[256], tag[128];
     hdrt__store *store = open_store(cache);
-    ck_assert_str_eq(hdrt__store_directory(store), cache);
+    ck_assert_str_eq(hdrt__store_directory(store, 0), cache);
     ck_assert(entry_is(store, NULL));
     ck_assert_int_ne(access(cache, F_OK), 0); /* looking makes nothing */
     ck_assert(write_entry(store, "first"));
@@ -103,14 +118,14 @@ START_TEST(entries_are_kept)
     ck_assert(write_entry(store, "second, longer"));
     ck_assert(entry_is(store, "second, longer"));
     size_t size;
-    ck_assert_ptr_null(hdrt__store_read(store, &name_of_entry, HDRT__ENTRY_MANIFEST, &size));
-    ck_assert_ptr_null(hdrt__store_reason(store));
+    ck_assert_ptr_null(read_entry(store, HDRT__ENTRY_MANIFEST, &size, NULL));
+    ck_assert_ptr_null(hdrt__store_reason(store, 0));
     entry_path(path, 'i');
     ck_assert_uint_eq(mode_of(path), 0600);
     ck_assert_uint_eq(mode_of(cache), 0700);
     snprintf(tag, sizeof tag, "%s/CACHEDIR.TAG", cache);
     ck_assert_int_eq(access(tag, R_OK), 0);
-    ck_assert_uint_eq(files_in(cache), 2); /* no temporary file is left */
+    ck_assert_uint_eq(files_in(cache), 3); /* the tag, the account, and no temporary file */
     hdrt__store_close(store);
     store = open_store(cache);
     ck_assert(entry_is(store, "second, longer"));
@@ -126,30 +141,30 @@ START_TEST(places)
     unsetenv("XDG_CACHE_HOME");
     store = open_store(NULL);
     snprintf(expected, sizeof expected, "%s/.cache/hdrt", root);
-    ck_assert_str_eq(hdrt__store_directory(store), expected);
+    ck_assert_str_eq(hdrt__store_directory(store, 0), expected);
     ck_assert(write_entry(store, "x"));
     ck_assert(entry_is(store, "x"));
     hdrt__store_close(store);
     setenv("XDG_CACHE_HOME", "relative/is/ignored", 1);
     store = open_store(NULL);
-    ck_assert_str_eq(hdrt__store_directory(store), expected);
+    ck_assert_str_eq(hdrt__store_directory(store, 0), expected);
     hdrt__store_close(store);
     snprintf(expected, sizeof expected, "%s/xdg", root);
     setenv("XDG_CACHE_HOME", expected, 1);
     store = open_store(NULL);
     strcat(expected, "/hdrt");
-    ck_assert_str_eq(hdrt__store_directory(store), expected);
+    ck_assert_str_eq(hdrt__store_directory(store, 0), expected);
     hdrt__store_close(store);
     setenv("HDRT_CACHE_DIR", cache, 1);
     store = open_store(NULL);
-    ck_assert_str_eq(hdrt__store_directory(store), cache);
+    ck_assert_str_eq(hdrt__store_directory(store, 0), cache);
     hdrt__store_close(store);
     /* A relative folder stays where the program stood. */
     ck_assert_int_eq(chdir(root), 0);
     store = open_store(relative);
     ck_assert_int_eq(chdir("/"), 0);
     snprintf(expected, sizeof expected, "%s/rel", root);
-    ck_assert_str_eq(hdrt__store_directory(store), expected);
+    ck_assert_str_eq(hdrt__store_directory(store, 0), expected);
     ck_assert(write_entry(store, "y"));
     hdrt__store_close(store);
 }
@@ -173,8 +188,8 @@ START_TEST(no_folder)
     if (without[_i].variable)
         setenv("HDRT_CACHE_DIR", without[_i].variable, 1);
     hdrt__store *store = open_store(without[_i].option);
-    ck_assert_ptr_null(hdrt__store_directory(store));
-    ck_assert_msg(strstr(hdrt__store_reason(store), without[_i].words), "%s", hdrt__store_reason(store));
+    ck_assert_ptr_null(hdrt__store_directory(store, 0));
+    ck_assert_msg(strstr(hdrt__store_reason(store, 0), without[_i].words), "%s", hdrt__store_reason(store, 0));
     ck_assert(!write_entry(store, "x"));
     ck_assert(entry_is(store, NULL));
     hdrt__store_check(store);
@@ -262,9 +277,9 @@ START_TEST(unusable_folder)
     }
     hdrt__store_check(store);
     ck_assert_uint_eq(warnings, 1);
-    ck_assert_ptr_nonnull(hdrt__store_reason(store));
-    ck_assert_msg(strstr(hdrt__store_reason(store), unusable[_i].words), "%s", hdrt__store_reason(store));
-    ck_assert_msg(strstr(warning, hdrt__store_reason(store)), "%s", warning);
+    ck_assert_ptr_nonnull(hdrt__store_reason(store, 0));
+    ck_assert_msg(strstr(hdrt__store_reason(store, 0), unusable[_i].words), "%s", hdrt__store_reason(store, 0));
+    ck_assert_msg(strstr(warning, hdrt__store_reason(store, 0)), "%s", warning);
     ck_assert_uint_le(files_in(root), 1);
     hdrt__store_close(store);
 }
@@ -276,7 +291,7 @@ static int read_only_child(void)
     if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
         return 10;
     hdrt__store *store;
-    if (hdrt__store_open(cache, &store) != HDRT_OK || !write_entry(store, "kept"))
+    if (try_store(cache, &store) != HDRT_OK || !write_entry(store, "kept"))
         return 11;
     char shard[256], *slash;
     entry_path(shard, 'i');
@@ -287,10 +302,10 @@ static int read_only_child(void)
     hdrt__store_close(store);
     warnings = 0;
     hdrt_log_set(HDRT_LOG_WARN, count_warning, NULL);
-    if (hdrt__store_open(cache, &store) != HDRT_OK || !entry_is(store, "kept"))
+    if (try_store(cache, &store) != HDRT_OK || !entry_is(store, "kept"))
         return 13;
     hdrt__store_check(store);
-    if (!hdrt__store_reason(store) || !strstr(hdrt__store_reason(store), "cannot write"))
+    if (!hdrt__store_reason(store, 0) || !strstr(hdrt__store_reason(store, 0), "cannot write"))
         return 14;
     if (write_entry(store, "new") || write_entry(store, "new") || !entry_is(store, "kept") || warnings != 1)
         return 15;
@@ -300,10 +315,10 @@ static int read_only_child(void)
     snprintf(none, sizeof none, "%s/v1/none/at/all", cache);
     chmod(cache, 0500);
     snprintf(none, sizeof none, "%s/none", cache);
-    if (hdrt__store_open(none, &store) != HDRT_OK)
+    if (try_store(none, &store) != HDRT_OK)
         return 16;
     hdrt__store_check(store);
-    if (!hdrt__store_reason(store) || !strstr(hdrt__store_reason(store), "cannot make"))
+    if (!hdrt__store_reason(store, 0) || !strstr(hdrt__store_reason(store, 0), "cannot make"))
         return 17;
     hdrt__store_close(store);
     return 0;
@@ -390,7 +405,7 @@ START_TEST(entry_is_a_folder)
     mkdir(path, 0700);
     ck_assert(entry_is(store, NULL));
     ck_assert(!write_entry(store, "new")); /* a rename cannot replace it */
-    ck_assert_uint_eq(files_in(cache), 1);
+    ck_assert_uint_eq(files_in(cache), 2);
     hdrt__store_close(store);
 }
 END_TEST
@@ -429,7 +444,7 @@ START_TEST(full_disk)
     sigpending(&pending);
     ck_assert_int_eq(sigismember(&pending, SIGXFSZ), 0);
     ck_assert(entry_is(store, "small"));
-    ck_assert_uint_eq(files_in(cache), 2); /* no half file is left */
+    ck_assert_uint_eq(files_in(cache), 3); /* no half file is left */
     ck_assert(hdrt__store_write(store, &name_of_entry, HDRT__ENTRY_IMAGE, large, sizeof large)); /* room again */
     hdrt__store_close(store);
 }
@@ -475,14 +490,14 @@ START_TEST(processes_race)
         if (children[p] == 0) {
             static char text[20000];
             hdrt__store *store;
-            if (hdrt__store_open(cache, &store) != HDRT_OK)
+            if (try_store(cache, &store) != HDRT_OK)
                 child_exit(1);
             for (int i = 0; i < ROUNDS; i++) {
                 size_t size = 0;
                 memset(text, 'a' + p, sizeof text);
                 if (!hdrt__store_write(store, &name_of_entry, HDRT__ENTRY_IMAGE, text, sizeof text - (size_t)p))
                     child_exit(2);
-                unsigned char *bytes = hdrt__store_read(store, &name_of_entry, HDRT__ENTRY_IMAGE, &size);
+                unsigned char *bytes = read_entry(store, HDRT__ENTRY_IMAGE, &size, NULL);
                 if (!bytes || size + (size_t)(bytes[0] - 'a') != sizeof text || bytes[size - 1] != bytes[0])
                     child_exit(3);
                 free(bytes);
@@ -497,7 +512,7 @@ START_TEST(processes_race)
         ck_assert(WIFEXITED(status));
         ck_assert_int_eq(WEXITSTATUS(status), 0);
     }
-    ck_assert_uint_eq(files_in(cache), 2);
+    ck_assert_uint_eq(files_in(cache), 3);
 }
 END_TEST
 
@@ -511,7 +526,7 @@ START_TEST(writers_are_killed)
         pid_t child = fork();
         if (child == 0) {
             hdrt__store *own;
-            if (hdrt__store_open(cache, &own) == HDRT_OK)
+            if (try_store(cache, &own) == HDRT_OK)
                 for (;;)
                     hdrt__store_write(own, &name_of_entry, HDRT__ENTRY_IMAGE, text, sizeof text);
             child_exit(1);
@@ -520,7 +535,7 @@ START_TEST(writers_are_killed)
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         size_t size = 0;
-        unsigned char *bytes = hdrt__store_read(store, &name_of_entry, HDRT__ENTRY_IMAGE, &size);
+        unsigned char *bytes = read_entry(store, HDRT__ENTRY_IMAGE, &size, NULL);
         ck_assert(!bytes || (size == sizeof text && bytes[0] == 'k' && bytes[size - 1] == 'k'));
         free(bytes);
     }
@@ -534,7 +549,7 @@ START_TEST(store_without_memory)
     hdrt__store *store = NULL;
     FAILING_MALLOC_EACH(n)
     {
-        status = hdrt__store_open(cache, &store);
+        status = try_store(cache, &store);
         if (status == HDRT_OK) {
             write_entry(store, "x");
             entry_is(store, "x");
@@ -571,11 +586,12 @@ static hdrt__code *make_code(void)
 
 START_TEST(image_round_trip)
 {
+    hdrt_cache_reason reason;
     hdrt__buffer bytes = HDRT__BUFFER_INIT, again = HDRT__BUFFER_INIT;
     hdrt__code *code = make_code();
     hdrt__code_write(code, &bytes);
     ck_assert(!bytes.failed);
-    hdrt__code *read = hdrt__code_read(bytes.bytes, bytes.size, &name_of_entry);
+    hdrt__code *read = hdrt__code_read(bytes.bytes, bytes.size, &name_of_entry, &reason);
     ck_assert_ptr_nonnull(read);
     ck_assert_int_eq(read->kind, HDRT_CODE_CUBIN);
     ck_assert_mem_eq(read->cubin, "\0c\0", 3);
@@ -591,7 +607,7 @@ START_TEST(image_round_trip)
     ck_assert_uint_eq(again.size, bytes.size);
     ck_assert_mem_eq(again.bytes, bytes.bytes, bytes.size);
     hdrt__digest other = hdrt__digest_of("other", 5);
-    ck_assert_ptr_null(hdrt__code_read(bytes.bytes, bytes.size, &other)); /* a file under another's name */
+    ck_assert_ptr_null(hdrt__code_read(bytes.bytes, bytes.size, &other, &reason)); /* a file under another's name */
     hdrt__code_drop(read);
     hdrt__code_drop(code);
     hdrt__buffer_free(&bytes);
@@ -601,22 +617,35 @@ END_TEST
 
 START_TEST(image_with_any_bit_flipped_is_a_miss)
 {
+    hdrt_cache_reason reason;
     hdrt__buffer bytes = HDRT__BUFFER_INIT;
     hdrt__code *code = make_code();
     hdrt__code_write(code, &bytes);
     for (size_t at = 0; at < bytes.size; at++)
         for (unsigned bit = 0; bit < 8; bit++) {
             bytes.bytes[at] ^= (unsigned char)(1u << bit);
-            hdrt__code *read = hdrt__code_read(bytes.bytes, bytes.size, &name_of_entry);
+            hdrt__code *read = hdrt__code_read(bytes.bytes, bytes.size, &name_of_entry, &reason);
             bytes.bytes[at] ^= (unsigned char)(1u << bit);
             ck_assert_msg(read == NULL, "byte %zu bit %u", at, bit);
+            ck_assert_msg(reason == HDRT_CACHE_DAMAGED, "byte %zu bit %u: %s", at, bit, hdrt_cache_reason_name(reason));
         }
     for (size_t size = 0; size < bytes.size; size++) {
         unsigned char *exact = malloc(size ? size : 1);
         memcpy(exact, bytes.bytes, size);
-        ck_assert_ptr_null(hdrt__code_read(exact, size, &name_of_entry));
+        ck_assert_ptr_null(hdrt__code_read(exact, size, &name_of_entry, &reason));
+        ck_assert_msg(reason == HDRT_CACHE_TRUNCATED, "%zu bytes: %s", size, hdrt_cache_reason_name(reason));
         free(exact);
     }
+    for (size_t more = 1; more <= 4096; more += more < 32 ? 1 : 507) {
+        unsigned char *longer = calloc(1, bytes.size + more);
+        memcpy(longer, bytes.bytes, bytes.size);
+        ck_assert_ptr_null(hdrt__code_read(longer, bytes.size + more, &name_of_entry, &reason));
+        ck_assert_msg(reason == HDRT_CACHE_EXTENDED, "%zu more: %s", more, hdrt_cache_reason_name(reason));
+        free(longer);
+    }
+    memset(bytes.bytes, 0, bytes.size);
+    ck_assert_ptr_null(hdrt__code_read(bytes.bytes, bytes.size, &name_of_entry, &reason));
+    ck_assert_int_eq(reason, HDRT_CACHE_DAMAGED);
     hdrt__code_drop(code);
     hdrt__buffer_free(&bytes);
 }
@@ -645,12 +674,13 @@ static const struct {
     {"a NUL in a text", false, true, true, true, 8, "a\0b", 3},
     {"half a diagnostic", false, true, true, true, 11, "\1\0\0\0", 4},
     {"a diagnostic of no severity", false, true, true, true, 11, "\7\0\0\0\1\0\0\0\1\0\0\0\0\0\0\0x", 17},
-    {"a bad table", false, true, true, true, 12, "\1\0\0\0", 4},
+    {"a bad table", false, true, true, true, 12, "\2\0\0\0", 4},
     {"half a name", false, true, true, true, 1, "x", 1},
 };
 
 START_TEST(image_contents)
 {
+    hdrt_cache_reason reason;
     static const char image_magic[8] = {'H', 'D', 'R', 'T', 'I', 'M', 'G', '\n'};
     hdrt__buffer bytes = HDRT__BUFFER_INIT, table = HDRT__BUFFER_INIT;
     hdrt__kernel_table none = {0};
@@ -666,7 +696,7 @@ START_TEST(image_contents)
     if (contents[_i].tag)
         hdrt__container_section(&bytes, contents[_i].tag, contents[_i].extra, contents[_i].extra_size);
     hdrt__container_end(&bytes);
-    hdrt__code *code = hdrt__code_read(bytes.bytes, bytes.size, &name_of_entry);
+    hdrt__code *code = hdrt__code_read(bytes.bytes, bytes.size, &name_of_entry, &reason);
     ck_assert_msg((code != NULL) == contents[_i].good, "%s", contents[_i].what);
     hdrt__code_drop(code);
     hdrt__buffer_free(&bytes);
@@ -676,13 +706,14 @@ END_TEST
 
 START_TEST(images_without_memory)
 {
+    hdrt_cache_reason reason;
     hdrt__buffer bytes = HDRT__BUFFER_INIT;
     hdrt__code *code = make_code(), *read = NULL;
     hdrt__code_write(code, &bytes);
     unsigned misses = 0, unwritten = 0;
     FAILING_MALLOC_EACH(n)
     {
-        read = hdrt__code_read(bytes.bytes, bytes.size, &name_of_entry);
+        read = hdrt__code_read(bytes.bytes, bytes.size, &name_of_entry, &reason);
         misses += read == NULL;
         hdrt__code_drop(read);
     }
@@ -723,47 +754,160 @@ static void record_of(hdrt__record *record, const char *path, const char *absent
     ck_assert(hdrt__record_add_absent(record, absent, strlen(absent)));
 }
 
-START_TEST(records_follow_their_files)
+/* Much later than any file of this test: then stamps are trusted. */
+static uint64_t later(void)
 {
-    char header[128], absent[128];
+    return hdrt__wall_ns() + UINT64_C(10000000000);
+}
+
+static void files_of(hdrt__files *files, const char *path, const char *absent, uint64_t when)
+{
     hdrt__record record;
+    record_of(&record, path, absent);
+    ck_assert(hdrt__files_pack(&record, when, files));
+    ck_assert(hdrt__files_valid(files));
+    hdrt__record_free(&record);
+}
+
+/* What a look says, and of which file. */
+static hdrt_cache_reason look(hdrt__files *files, bool *refreshed, const char *expected_path)
+{
+    hdrt__buffer path = HDRT__BUFFER_INIT;
+    hdrt_cache_reason reason = hdrt__files_current(files, refreshed, &path);
+    if (reason != HDRT_CACHE_HIT && expected_path)
+        ck_assert_str_eq((char *)path.bytes, expected_path);
+    hdrt__buffer_free(&path);
+    return reason;
+}
+
+START_TEST(files_are_followed)
+{
+    char header[128], absent[128], folder[128];
+    hdrt__files files;
     bool refreshed;
     struct stat before;
     snprintf(header, sizeof header, "%s/a.h", root);
     snprintf(absent, sizeof absent, "%s/early/a.h", root);
+    snprintf(folder, sizeof folder, "%s/early", root);
     write_file(header, "int a = 1;");
-    record_of(&record, header, absent);
-    ck_assert(hdrt__record_current(&record, &refreshed));
+    files_of(&files, header, absent, later());
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
     ck_assert(!refreshed);
     /* Touched: the content decides. */
     struct timespec past[2] = {{1000, 0}, {1000, 0}};
     ck_assert_int_eq(utimensat(AT_FDCWD, header, past, 0), 0);
-    ck_assert(hdrt__record_current(&record, &refreshed));
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
     /* Same size, same modification time: only ctime tells. */
     ck_assert_int_eq(stat(header, &before), 0);
     write_file(header, "int a = 2;");
     struct timespec same[2] = {before.st_atim, before.st_mtim};
     ck_assert_int_eq(utimensat(AT_FDCWD, header, same, 0), 0);
-    ck_assert(!hdrt__record_current(&record, &refreshed));
+    ck_assert_int_eq(look(&files, &refreshed, header), HDRT_CACHE_FILE_CHANGED);
     write_file(header, "int a = 1;");
-    ck_assert(hdrt__record_current(&record, &refreshed));
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
     write_file(header, "int a = 1; ");
-    ck_assert(!hdrt__record_current(&record, &refreshed));
+    ck_assert_int_eq(look(&files, &refreshed, header), HDRT_CACHE_FILE_CHANGED);
     unlink(header);
-    ck_assert(!hdrt__record_current(&record, &refreshed));
+    ck_assert_int_eq(look(&files, &refreshed, header), HDRT_CACHE_FILE_GONE);
     ck_assert_int_eq(mkfifo(header, 0600), 0);
-    ck_assert(!hdrt__record_current(&record, &refreshed));
+    ck_assert_int_eq(look(&files, &refreshed, header), HDRT_CACHE_FILE_CHANGED);
     unlink(header);
     write_file(header, "int a = 1;");
-    ck_assert(hdrt__record_current(&record, &refreshed));
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
     /* A header that would be found first now. */
-    char folder[128];
-    snprintf(folder, sizeof folder, "%s/early", root);
     mkdir(folder, 0700);
-    ck_assert(hdrt__record_current(&record, &refreshed));
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
     mkdir(absent, 0700); /* even a folder of that name */
-    ck_assert(!hdrt__record_current(&record, &refreshed));
+    ck_assert_int_eq(look(&files, &refreshed, absent), HDRT_CACHE_FILE_APPEARED);
+    rmdir(absent);
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
+    hdrt__files_free(&files);
+}
+END_TEST
+
+/* A folder whose times are trusted: everything that can put a name into it must still show. */
+START_TEST(folders_tell_what_comes_into_them)
+{
+    char header[128], folder[128], absent[128], elsewhere[128], other[128];
+    hdrt__files files;
+    bool refreshed;
+    snprintf(header, sizeof header, "%s/a.h", root);
+    snprintf(folder, sizeof folder, "%s/early", root);
+    snprintf(absent, sizeof absent, "%s/early/a.h", root);
+    snprintf(elsewhere, sizeof elsewhere, "%s/target.h", root);
+    snprintf(other, sizeof other, "%s/early/other.h", root);
+    write_file(header, "int a = 1;");
+    mkdir(folder, 0700);
+    files_of(&files, header, absent, later());
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
+    write_file(other, ""); /* another name: looked at closely, still a hit */
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
+    write_file(absent, "int a = 3;");
+    ck_assert_int_eq(look(&files, &refreshed, absent), HDRT_CACHE_FILE_APPEARED);
+    unlink(absent);
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
+    ck_assert_int_eq(rename(other, absent), 0);
+    ck_assert_int_eq(look(&files, &refreshed, absent), HDRT_CACHE_FILE_APPEARED);
+    unlink(absent);
+    /* The folder's own time set back does not hide it: the change time does not go back. */
+    struct stat before;
+    ck_assert_int_eq(stat(folder, &before), 0);
+    write_file(absent, "int a = 3;");
+    struct timespec same[2] = {before.st_atim, before.st_mtim};
+    ck_assert_int_eq(utimensat(AT_FDCWD, folder, same, 0), 0);
+    ck_assert_int_eq(look(&files, &refreshed, absent), HDRT_CACHE_FILE_APPEARED);
+    unlink(absent);
+    hdrt__files_free(&files);
+    /* A link to nothing is absent, and its folder does not change when what it leads to comes. */
+    ck_assert_int_eq(symlink(elsewhere, absent), 0);
+    files_of(&files, header, absent, later());
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
+    write_file(elsewhere, "int a = 4;");
+    ck_assert_int_eq(look(&files, &refreshed, absent), HDRT_CACHE_FILE_APPEARED);
+    unlink(elsewhere);
+    unlink(absent);
+    hdrt__files_free(&files);
+    /* The folder replaced by another that has it, also through a link. */
+    files_of(&files, header, absent, later());
+    char aside[100];
+    snprintf(aside, sizeof aside, "%s/aside", root);
+    mkdir(aside, 0700);
+    snprintf(other, sizeof other, "%s/a.h", aside);
+    write_file(other, "int a = 5;");
+    ck_assert_int_eq(rmdir(folder), 0);
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT); /* gone: nothing can be in it */
+    ck_assert_int_eq(symlink(aside, folder), 0);
+    ck_assert_int_eq(look(&files, &refreshed, absent), HDRT_CACHE_FILE_APPEARED);
+    hdrt__files_free(&files);
+}
+END_TEST
+
+START_TEST(young_files_are_read_again)
+{
+    char header[128], absent[128];
+    hdrt__files files;
+    hdrt__record record;
+    hdrt__buffer text = HDRT__BUFFER_INIT;
+    bool refreshed;
+    snprintf(header, sizeof header, "%s/a.h", root);
+    snprintf(absent, sizeof absent, "%s/b.h", root);
+    write_file(header, "int a = 1;");
+    record_of(&record, header, absent);
+    ck_assert_ptr_null(hdrt__record_settle(&record, hdrt__wall_ns(), &text));
+    ck_assert(hdrt__files_pack(&record, hdrt__wall_ns(), &files));
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
+    ck_assert(!refreshed); /* still too young */
+    write_file(absent, "");
+    ck_assert_int_eq(look(&files, &refreshed, absent), HDRT_CACHE_FILE_APPEARED);
+    unlink(absent);
+    sleep(3);
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
+    ck_assert(refreshed);
+    ck_assert_int_eq(look(&files, &refreshed, NULL), HDRT_CACHE_HIT);
+    ck_assert(!refreshed); /* known now */
+    hdrt__files_free(&files);
     hdrt__record_free(&record);
+    hdrt__buffer_free(&text);
 }
 END_TEST
 
@@ -771,7 +915,6 @@ START_TEST(records_are_settled)
 {
     char header[128], absent[128];
     hdrt__record record;
-    bool refreshed;
     hdrt__buffer text = HDRT__BUFFER_INIT;
     snprintf(header, sizeof header, "%s/a.h", root);
     snprintf(absent, sizeof absent, "%s/b.h", root);
@@ -780,10 +923,8 @@ START_TEST(records_are_settled)
     /* Written a moment ago: its times cannot tell a second write, so they are not kept. */
     ck_assert_ptr_null(hdrt__record_settle(&record, hdrt__wall_ns(), &text));
     ck_assert_uint_eq(record.dependencies[0].stamp.mtime_ns, 0);
-    ck_assert(hdrt__record_current(&record, &refreshed));
-    ck_assert(!refreshed);
     /* Much later it would have been kept. */
-    ck_assert_ptr_null(hdrt__record_settle(&record, hdrt__wall_ns() + UINT64_C(10000000000), &text));
+    ck_assert_ptr_null(hdrt__record_settle(&record, later(), &text));
     ck_assert_uint_ne(record.dependencies[0].stamp.mtime_ns, 0);
     write_file(absent, "");
     ck_assert_ptr_nonnull(strstr(hdrt__record_settle(&record, 0, &text), "b.h' appeared"));
@@ -801,55 +942,104 @@ START_TEST(records_are_settled)
 }
 END_TEST
 
+/* Bytes that no writer of ours made: never read past their end, never taken for files. */
+START_TEST(damaged_files_are_told)
+{
+    char header[128], absent[128];
+    hdrt__files files;
+    bool refreshed;
+    snprintf(header, sizeof header, "%s/a.h", root);
+    snprintf(absent, sizeof absent, "%s/early/a.h", root);
+    write_file(header, "int a = 1;");
+    files_of(&files, header, absent, later());
+    for (size_t size = 0; size < files.size; size++) {
+        hdrt__files cut = {malloc(size + 1), size};
+        memcpy(cut.bytes, files.bytes, size);
+        ck_assert(!hdrt__files_valid(&cut));
+        ck_assert_int_ne(hdrt__files_current(&cut, &refreshed, NULL), HDRT_CACHE_HIT);
+        hdrt__files_free(&cut);
+    }
+    for (size_t at = 0; at < 12; at++) {
+        hdrt__files changed;
+        ck_assert(hdrt__files_copy(&files, &changed));
+        changed.bytes[at] ^= 0xff;
+        hdrt__files_valid(&changed);
+        hdrt__files_current(&changed, &refreshed, NULL);
+        hdrt__files_free(&changed);
+    }
+    hdrt__files_free(&files);
+}
+END_TEST
+
 START_TEST(time_macros)
 {
-    static const char *const with[] = {"__DATE__", "x = __TIME__;", "(__TIMESTAMP__)"};
-    static const char *const none[] = {"", "x__DATE__", "__DATE__x", "__TIME_", "__date__", "__DATE__2"};
-    for (unsigned i = 0; i < 3; i++)
-        ck_assert(hdrt__has_time_macro(with[i], strlen(with[i])));
-    for (unsigned i = 0; i < 6; i++)
+    static const char *const with[] = {"__DATE__", "x = __TIME__;", "(__TIMESTAMP__)", "__TI\\\nME__", "__DA\\  \r\nTE__",
+                                       "a(__TI, ME__)", "__TIMEST?\?/\nAMP__", "#define C(a,b) a##b\nC(__, TIME__)"};
+    static const char *const none[] = {"",         "x__DATE__",    "__DATE__x", "__TIME_",
+                                       "__date__", "__DATE__2",    "__TI MAMP__", "__TIMES, TAMP_",
+                                       "a \\\n b", "_ME__ __TI_", "__", "_ __ _"};
+    for (int i = 0; i < COUNT(with); i++)
+        ck_assert_msg(hdrt__has_time_macro(with[i], strlen(with[i])), "%s", with[i]);
+    for (int i = 0; i < COUNT(none); i++)
         ck_assert_msg(!hdrt__has_time_macro(none[i], strlen(none[i])), "%s", none[i]);
 }
 END_TEST
+
+static void make_state(hdrt__state *state, unsigned number)
+{
+    static const unsigned char no_files[4];
+    *state = (hdrt__state){.reason = strdup("why")};
+    state->image.bytes[0] = (unsigned char)number;
+    const hdrt__files empty = {(unsigned char *)no_files, sizeof no_files};
+    ck_assert(hdrt__files_copy(&empty, &state->files));
+}
 
 START_TEST(manifest_round_trip)
 {
     hdrt__manifest manifest = {.key = name_of_entry}, read;
     hdrt__buffer bytes = HDRT__BUFFER_INIT;
-    hdrt__stamp stamp = {1, 2, 3, 4, 5};
-    /* More records than are kept, the newest first, and one again. */
-    for (unsigned i = 0; i < HDRT__RECORD_LIMIT + 4; i++) {
-        hdrt__record record = {0};
-        record.image.bytes[0] = (unsigned char)i;
-        ck_assert(hdrt__record_add_dependency(&record, "/a/b.h", 6, &stamp, &name_of_entry));
-        ck_assert(hdrt__record_add_absent(&record, "/c", 2));
-        hdrt__manifest_add(&manifest, &record);
-        ck_assert_uint_eq(record.dependency_count, 0);
+    hdrt__state state;
+    ck_assert(hdrt__fields_add(&manifest.fields, 5, "sm_80", 5));
+    ck_assert(hdrt__fields_add(&manifest.fields, 9, NULL, 0));
+    /* More states than are kept, the newest first, and one again. */
+    for (unsigned i = 0; i < HDRT__STATE_LIMIT + 4; i++) {
+        make_state(&state, i);
+        hdrt__manifest_add(&manifest, &state);
+        ck_assert_ptr_null(state.files.bytes);
     }
-    hdrt__record again = {0};
-    again.image.bytes[0] = 10;
-    hdrt__manifest_add(&manifest, &again);
-    ck_assert_uint_eq(manifest.count, HDRT__RECORD_LIMIT);
-    ck_assert_uint_eq(manifest.records[0].image.bytes[0], 10);
-    ck_assert_uint_eq(manifest.records[0].dependency_count, 0);
-    ck_assert_uint_eq(manifest.records[1].image.bytes[0], HDRT__RECORD_LIMIT + 3);
-    for (unsigned i = 1; i < HDRT__RECORD_LIMIT; i++)
-        ck_assert_uint_ne(manifest.records[i].image.bytes[0], 10);
+    make_state(&state, 10);
+    hdrt__manifest_add(&manifest, &state);
+    ck_assert_uint_eq(manifest.count, HDRT__STATE_LIMIT);
+    ck_assert_uint_eq(manifest.states[0].image.bytes[0], 10);
+    ck_assert_uint_eq(manifest.states[1].image.bytes[0], HDRT__STATE_LIMIT + 3);
+    for (unsigned i = 1; i < HDRT__STATE_LIMIT; i++)
+        ck_assert_uint_ne(manifest.states[i].image.bytes[0], 10);
     hdrt__manifest_write(&manifest, &bytes);
-    ck_assert(hdrt__manifest_read(bytes.bytes, bytes.size, &name_of_entry, &read));
-    ck_assert_uint_eq(read.count, HDRT__RECORD_LIMIT);
-    ck_assert_str_eq(read.records[1].dependencies[0].path, "/a/b.h");
-    ck_assert_mem_eq(&read.records[1].dependencies[0].stamp, &stamp, sizeof stamp);
-    ck_assert_str_eq(read.records[1].absent[0], "/c");
+    ck_assert_int_eq(hdrt__manifest_read(bytes.bytes, bytes.size, &name_of_entry, true, &read), HDRT_CACHE_HIT);
+    ck_assert_uint_eq(read.count, HDRT__STATE_LIMIT);
+    ck_assert_uint_eq(read.fields.count, 2);
+    ck_assert_str_eq(read.fields.items[0].value, "sm_80");
+    ck_assert_ptr_null(read.fields.items[1].value);
+    ck_assert_str_eq(read.states[1].reason, "why");
+    hdrt__manifest_free(&read);
+    ck_assert_int_eq(hdrt__manifest_read(bytes.bytes, bytes.size, &name_of_entry, false, &read), HDRT_CACHE_HIT);
+    ck_assert_uint_eq(read.fields.count, 0);
     hdrt__manifest_free(&read);
     hdrt__digest other = hdrt__digest_of("x", 1);
-    ck_assert(!hdrt__manifest_read(bytes.bytes, bytes.size, &other, &read));
+    ck_assert_int_eq(hdrt__manifest_read(bytes.bytes, bytes.size, &other, true, &read), HDRT_CACHE_MISPLACED);
     for (size_t size = 0; size < bytes.size; size += 7)
-        ck_assert(!hdrt__manifest_read(bytes.bytes, size, &name_of_entry, &read));
+        ck_assert_int_eq(hdrt__manifest_read(bytes.bytes, size, &name_of_entry, true, &read), HDRT_CACHE_TRUNCATED);
+    for (size_t at = 0; at < bytes.size; at++)
+        for (unsigned bit = 0; bit < 8; bit++) {
+            bytes.bytes[at] ^= (unsigned char)(1u << bit);
+            ck_assert_int_eq(hdrt__manifest_read(bytes.bytes, bytes.size, &name_of_entry, true, &read),
+                             HDRT_CACHE_DAMAGED);
+            bytes.bytes[at] ^= (unsigned char)(1u << bit);
+        }
     unsigned misses = 0;
     FAILING_MALLOC_EACH(n)
     {
-        if (hdrt__manifest_read(bytes.bytes, bytes.size, &name_of_entry, &read))
+        if (hdrt__manifest_read(bytes.bytes, bytes.size, &name_of_entry, true, &read) == HDRT_CACHE_HIT)
             hdrt__manifest_free(&read);
         else
             misses++;
@@ -880,7 +1070,6 @@ START_TEST(image_names_depend_on_contents)
 }
 END_TEST
 
-#define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
 
 int main(void)
 {
@@ -905,7 +1094,10 @@ int main(void)
     tcase_add_test(tests, image_with_any_bit_flipped_is_a_miss);
     tcase_add_loop_test(tests, image_contents, 0, COUNT(contents));
     tcase_add_test(tests, images_without_memory);
-    tcase_add_test(tests, records_follow_their_files);
+    tcase_add_test(tests, files_are_followed);
+    tcase_add_test(tests, folders_tell_what_comes_into_them);
+    tcase_add_test(tests, young_files_are_read_again);
+    tcase_add_test(tests, damaged_files_are_told);
     tcase_add_test(tests, records_are_settled);
     tcase_add_test(tests, time_macros);
     tcase_add_test(tests, manifest_round_trip);
