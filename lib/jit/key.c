@@ -87,7 +87,7 @@ void hdrt__request_fields(const hdrt__request *request, hdrt__field_visitor visi
     text_field(&visit, HDRT__KEY_COMPILER, request->compiler == HDRT_COMPILER_NVRTC ? "NVRTC" : "clang");
     text_field(&visit, HDRT__KEY_KIND, kind_words(request->kind));
     text_field(&visit, HDRT__KEY_ARCH, request->arch);
-    text_field(&visit, HDRT__KEY_LOWER_ARCH, request->lower_arch ? "it may" : "it may not");
+    number_field(&visit, HDRT__KEY_LOWER_ARCH, (uint64_t)request->lower_arch);
     visitor(context, HDRT__KEY_SOURCE, request->source, request->source_size);
     text_field(&visit, HDRT__KEY_NAME, request->name);
     /* The folder matters only where something is looked up in it, or where debug information keeps it. */
