@@ -194,7 +194,7 @@ static bool use(hdrt__templates *templates, hdrt__template_sequence *sequence, c
 /* How many launches from the first on are by kernels without a template of their own; each is seen once more. */
 static uint32_t see_singles(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count)
 {
-    int32_t enough = hdrt__template_sights(1, false, saved_ns(1, false));
+    int32_t enough = hdrt__template_sights(1, saved_ns(1, false));
     uint32_t i = 1;
     for (; i < count; i++) {
         uint64_t hash = hdrt__template_hash(HDRT__TEMPLATE_HASH_START, launches[i].kernel);
@@ -227,7 +227,7 @@ static void choose_small(hdrt__templates *templates, const hdrt__run_place *plac
         if (!sequence) {
             /* One launch of a template for two is what the larger one saves. */
             int64_t gain = size == 1 ? saved_ns(1, false) : HDRT__TEMPLATE_LAUNCH_NS;
-            if (hdrt__template_see(&templates->table, key) >= hdrt__template_sights(size, false, gain) &&
+            if (hdrt__template_see(&templates->table, key) >= hdrt__template_sights(size, gain) &&
                 build_new(templates, launches, size, key, false, choice)) {
                 return;
             }
@@ -261,8 +261,9 @@ static void choose_cut(hdrt__templates *templates, const hdrt__run_place *place,
             stream->last = sequence;
         }
     } else if (size > 1 &&
+               /* A whole cut that comes again is a program's loop: half the price is enough. */
                hdrt__template_see(&templates->table, key) >=
-                   hdrt__template_sights(size, false, saved_ns(size, false)) &&
+                   hdrt__template_sights(size, 2 * saved_ns(size, false)) &&
                build_new(templates, launches, size, key, false, choice)) {
         stream->last = choice->sequence;
     } else if (!loop) {

@@ -144,9 +144,8 @@ void hdrt__template_earn(hdrt__template_table *table, bool wide, int64_t ns)
     *credit = *credit + ns < HDRT__TEMPLATE_CREDIT_MOST_NS ? *credit + ns : HDRT__TEMPLATE_CREDIT_MOST_NS;
 }
 
-int32_t hdrt__template_sights(uint32_t count, bool wide, int64_t gain)
+int32_t hdrt__template_sights(uint32_t count, int64_t gain)
 {
-    /* Half its price lost before it is built, as nobody knows how often it will come again. */
-    int64_t sights = gain > 0 ? hdrt__template_build_ns(count, wide) / (2 * gain) : INT32_MAX;
+    int64_t sights = gain > 0 ? hdrt__template_build_ns(count, false) / gain : INT32_MAX;
     return sights < 2 ? 2 : (int32_t)(sights < INT32_MAX ? sights : INT32_MAX);
 }

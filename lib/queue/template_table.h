@@ -18,8 +18,8 @@
 #define HDRT__TEMPLATE_LAUNCH_NS 850       /* of a template, whatever its size */
 #define HDRT__TEMPLATE_NODE_NS 600         /* each kernel in a chain */
 #define HDRT__TEMPLATE_WIDE_NODE_NS 1300   /* and in a wide one */
-#define HDRT__TEMPLATE_EARN_NS 100         /* of each launch, for builds: 3 % */
-#define HDRT__TEMPLATE_CREDIT_NS 2000000   /* at first: four chains of 64 */
+#define HDRT__TEMPLATE_EARN_NS 70          /* of each launch, for builds: 2 % */
+#define HDRT__TEMPLATE_CREDIT_NS 1200000   /* at first: two chains of 64 and some small ones */
 #define HDRT__TEMPLATE_WIDE_CREDIT_NS 12000000 /* a wide one of 512 */
 #define HDRT__TEMPLATE_CREDIT_MOST_NS 100000000
 
@@ -75,7 +75,8 @@ int32_t hdrt__template_see(hdrt__template_table *table, uint64_t key);
 void hdrt__template_set_seen(hdrt__template_table *table, uint64_t key, int32_t count);
 
 void hdrt__template_earn(hdrt__template_table *table, bool wide, int64_t ns);
-/* How often a template must be seen to be worth its build, if each use of it saves `gain` ns: twice or more. */
-int32_t hdrt__template_sights(uint32_t count, bool wide, int64_t gain);
+/* After how many uses that save `gain` ns each a chain's build has paid: 2 or more. What was seen so often is likely to
+ * be seen as often again. */
+int32_t hdrt__template_sights(uint32_t count, int64_t gain);
 
 #endif

@@ -69,7 +69,7 @@ struct bench_raw {
 /* ---- kernels, all of one thread (kernels.c) ---------------------------------------------------------------------- */
 
 #define BENCH_SEVEN 7u
-#define BENCH_MANY 256u
+#define BENCH_MANY 1024u
 
 struct bench_kernels {
     hdrt_kernel *store;              /* (p, v): *p = v */
@@ -134,8 +134,11 @@ double bench_now(void); /* ns */
 double bench_quantile(double *samples, unsigned count, double quantile);
 static inline uint32_t bench_random(uint32_t *state)
 {
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
+    /* Xorshift: of a period that no measurement sees the end of, in its low bits too. From any state but 0. */
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
 }
 /* The full size, or the tiny one. */
 static inline unsigned bench_size(const struct bench *b, unsigned full, unsigned tiny)

@@ -12,6 +12,7 @@
 #define KERNELS 96u
 #define STREAMS 4u
 #define CHUNK 64u
+#define WIDE 600u
 
 /* Kernel fN(p, v): *p = *p * 31 + v + N; every third one has a parameter between and one after, which it adds. */
 static hdrt_module *module;
@@ -453,8 +454,8 @@ END_TEST
 
 static uint32_t run_wide(uint32_t stream, uint32_t kernel, uint32_t count, hdcu_result *out_result)
 {
-    static one_launch ones[600];
-    static hdrt__run_launch run[600];
+    static one_launch ones[WIDE];
+    static hdrt__run_launch run[WIDE];
     hdrt__call call;
     uint32_t before = expected[stream];
     for (uint32_t i = 0; i < count; i++) {
@@ -472,26 +473,29 @@ static uint32_t run_wide(uint32_t stream, uint32_t kernel, uint32_t count, hdcu_
     return went;
 }
 
+static void check_wide(uint32_t count, uint32_t went)
+{
+    uint32_t words[WIDE];
+    hdcu_result result;
+    CU_OK(DRIVER->cuMemsetD32(sums, 0, STREAMS + WIDE));
+    ck_assert_uint_eq(run_wide(0, 1, count, &result), 0);
+    ck_assert_uint_eq(run_wide(0, 1, count, &result), went);
+    CU_OK(result);
+    synchronize(0);
+    CU_OK(DRIVER->cuMemcpyDtoH(words, sums + STREAMS * sizeof *words, sizeof words));
+    for (uint32_t i = 0; i < WIDE; i++) {
+        ck_assert_uint_eq(words[i], i < went ? 2 : 0);
+    }
+}
+
 START_TEST(test_wide)
 {
-    static const struct {
-        uint32_t count, went;
-    } cases[] = {{7, 0}, {8, 8}, {40, 32}, {600, 512}};
-    uint32_t words[600];
     hdcu_result result;
     CU_OK(DRIVER->cuMemFree(sums));
-    CU_OK(DRIVER->cuMemAlloc(&sums, (STREAMS + 600) * sizeof(uint32_t)));
-    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        CU_OK(DRIVER->cuMemsetD32(sums, 0, STREAMS + 600));
-        ck_assert_uint_eq(run_wide(0, 1, cases[c].count, &result), 0);
-        ck_assert_uint_eq(run_wide(0, 1, cases[c].count, &result), cases[c].went);
-        CU_OK(result);
-        synchronize(0);
-        CU_OK(DRIVER->cuMemcpyDtoH(words, sums + STREAMS * sizeof *words, sizeof words));
-        for (uint32_t i = 0; i < 600; i++) {
-            ck_assert_uint_eq(words[i], i < cases[c].went ? 2 : 0);
-        }
-    }
+    CU_OK(DRIVER->cuMemAlloc(&sums, (STREAMS + WIDE) * sizeof(uint32_t)));
+    check_wide(7, 0);
+    check_wide(8, 8);
+    check_wide(40, 32);
     /* A number that keeps coming gets a template of just that many. */
     run_wide(0, 1, 40, &result);
     synchronize(0);
@@ -499,6 +503,9 @@ START_TEST(test_wide)
     ck_assert_uint_eq(run_wide(1, 1, 40, &result), 40);
     synchronize(0);
     synchronize(1);
+    hdrt__templates_destroy(templates);
+    templates = hdrt__templates_create(dev, is_complete, NULL);
+    check_wide(600, 512);
 }
 END_TEST
 
