@@ -456,7 +456,8 @@ static void times(run_outcome *outcome)
 
 START_TEST(virtual_time_is_repeatable)
 {
-    run_outcome eager = run(mixture, "eager"), one = run(times, "virtual:patience=0"), again = run(times, "virtual:patience=0");
+    run_outcome eager = run(mixture, "eager");
+    run_outcome one = run(times, "virtual:patience=0"), again = run(times, "virtual:patience=0");
     ck_assert_uint_eq(one.sum, eager.sum);
     ck_assert_str_eq(one.order, again.order);
     ck_assert(one.hash == again.hash);

@@ -6,7 +6,7 @@
 
 #define MIB ((size_t)1 << 20)
 /* Costs that are easy to add up: a byte takes a nanosecond, a block 1000, all else what a case says. */
-#define PLAIN "virtual:patience=0,launch=0,node=0,copy=0,fill=0,record=0,wait=0,value=0,host=0,instruction=0,"             \
+#define PLAIN "virtual:patience=0,launch=0,node=0,copy=0,fill=0,record=0,wait=0,value=0,host=0,instruction=0,"         \
               "h2d=1,d2h=1,d2d=1,p2p=1,set=1,block=1000"
 
 static void is_ms(hdcu_event from, hdcu_event to, uint64_t ns)
@@ -23,14 +23,15 @@ static hdcu_event recorded(hdcu_stream stream)
     return event;
 }
 
-/* Two copies of 1 MiB: in opposite directions they overlap, in one they follow each other, with two engines they do not. */
+/* Two copies of 1 MiB: in opposite directions they overlap, in one they follow each other; not with two engines. */
 static const struct {
     const char *policy;
     bool opposite;
     uint64_t ns;
 } copy_pairs[] = {
-    {PLAIN, true, MIB}, {PLAIN, false, 2 * MIB}, {PLAIN ",engines=2", false, MIB}, {PLAIN ",copy=500", false, 2 * MIB + 1000},
-    {PLAIN ",copy=500", true, MIB + 500}, {PLAIN ",d2h=2,h2d=0.5", true, 2 * MIB}, {PLAIN ",h2d=0,copy=7", false, 14},
+    {PLAIN, true, MIB}, {PLAIN, false, 2 * MIB}, {PLAIN ",engines=2", false, MIB},
+    {PLAIN ",copy=500", false, 2 * MIB + 1000}, {PLAIN ",copy=500", true, MIB + 500},
+    {PLAIN ",d2h=2,h2d=0.5", true, 2 * MIB}, {PLAIN ",h2d=0,copy=7", false, 14},
     {PLAIN ",h2d=3", false, 2 * 349526},
 };
 
@@ -87,7 +88,8 @@ END_TEST
 static const struct {
     unsigned blocks, sms;
     uint64_t ns;
-} grids[] = {{1, 1, 1000}, {2, 1, 1000}, {3, 1, 2000}, {64, 16, 2000}, {65, 16, 3000}, {264, 132, 1000}, {1000, 132, 4000}};
+} grids[] = {{1, 1, 1000}, {2, 1, 1000}, {3, 1, 2000}, {64, 16, 2000}, {65, 16, 3000}, {264, 132, 1000},
+             {1000, 132, 4000}};
 
 START_TEST(blocks_take_multiprocessors)
 {

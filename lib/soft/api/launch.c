@@ -108,10 +108,9 @@ int hdsoft__kernel_task(hdcu_function handle, const unsigned grid[3], const unsi
         return status;
     }
     launch->function = function;
-    launch->blocks_each = hdsoft__the.policy == HDSOFT__VIRTUAL
-                              ? (uint32_t)hdsoft__blocks_per_multiprocessor(function, (int)(block[0] * block[1] * block[2]),
-                                                                            shared)
-                              : 0;
+    if (hdsoft__the.policy == HDSOFT__VIRTUAL)
+        launch->blocks_each =
+            (uint32_t)hdsoft__blocks_per_multiprocessor(function, (int)(block[0] * block[1] * block[2]), shared);
     function->module->references++;
     function->loaded = true;
     memcpy(launch->grid, grid, sizeof launch->grid);

@@ -13,9 +13,9 @@
  *
  *   random:SEED[,patience=MS]
  *                     like lazy, commands run only while the host is inside a call: one that waits, or, by the seed's
- *                     choice, any other at its end. Then steps are taken at random, legal ones, of what is needed and of
- *                     what is not: of any stream and device, of any ready node of a graph, as long or as short as the
- *                     seed says, blocks and splits in the seed's order. As nothing runs while the host does, the
+ *                     choice, any other at its end. Then steps are taken at random, legal ones, of what is needed and
+ *                     of what is not: of any stream and device, of any ready node of a graph, as long or as short as
+ *                     the seed says, blocks and splits in the seed's order. As nothing runs while the host does, the
  *                     order is a function of the seed and of the host's calls, not of the wall clock or of a race
  *                     between host and executor: the same seed and the same program with one host thread give the
  *                     same trace. Exceptions: a host function that takes more than 100 ms is no longer waited for;
@@ -25,8 +25,8 @@
  *                     a discrete-event simulation with its own clock; see simulate.h for its model and its keys. Host
  *                     code takes no time. Like random it moves only while the host is inside a call that waits.
  *
- * Where the host neither waits nor asks but looks at memory, a command still runs by itself when it has been enqueued for
- * `patience` milliseconds (1000; 10000 under random and virtual; 0: never).
+ * Where the host neither waits nor asks but looks at memory, a command still runs by itself when it has been enqueued
+ * for `patience` milliseconds (1000; 10000 under random and virtual; 0: never).
  *
  * Observers: a thread that called hdsoft_observe(true), such as a library's own completion thread, forces nothing and
  * steps nothing: its queries just answer, and its waits wait for what others force.

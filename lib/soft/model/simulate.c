@@ -479,8 +479,8 @@ static void begin_ready(void)
 
 /* ---- the loop ---- */
 
-/* Until when nothing depends on how long the kernels take that are being executed: they have that much behind them. Those
- * that go on for ever do not count. */
+/* Until when nothing depends on how long the kernels take that are being executed: they have that much behind them.
+ * Those that go on for ever do not count. */
 static uint64_t horizon(bool *live)
 {
     uint64_t until = UINT64_MAX;

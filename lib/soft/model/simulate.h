@@ -5,16 +5,16 @@
  * the same on any machine and at any load.
  *
  * The clock starts at 0 ns. It moves only while a host thread waits in a call, to when what it waits for is done;
- * by hdsoft_clock_advance, which stands for host code that takes so long; and by asking: from the 16th unsuccessful query
- * on, each moves it to the next thing that happens. Host code and calls take no time by themselves.
+ * by hdsoft_clock_advance, which stands for host code that takes so long; and by asking: from the 16th unsuccessful
+ * query on, each moves it to the next thing that happens. Host code and calls take no time by themselves.
  *
  * A command begins when it is its stream's first, its dependencies are done and it has been enqueued. Then:
  *
- *   kernel        `launch` ns (in a graph `node`), then each block takes its share of the multiprocessors for `block` ns,
- *                 `instruction` ns for each warp-instruction (the mean over the kernel's blocks) and what it sleeps in
- *                 nanosleep. A multiprocessor holds as many blocks of a kernel as occupancy says, alone or beside others'
- *                 in proportion; there are `sms`. Blocks that do not fit wait; those of the higher priority go first,
- *                 then those of the earlier kernel; a cooperative kernel begins when all its blocks fit. At
+ *   kernel        `launch` ns (in a graph `node`), then each block takes its share of the multiprocessors for `block`
+ *                 ns, `instruction` ns for each warp-instruction (the mean over the kernel's blocks) and what it sleeps
+ *                 in nanosleep. A multiprocessor holds as many blocks of a kernel as occupancy says, alone or beside
+ *                 others' in proportion; there are `sms`. Blocks that do not fit wait; those of the higher priority go
+ *                 first, then those of the earlier kernel; a cooperative kernel begins when all its blocks fit. At
  *                 most `kernels` kernels are on a device at once.
  *                 %globaltimer tells this clock, clock64 the same at 1.98 GHz; a look at either takes 32 ns.
  *   copy          `copy` ns and its bytes at `h2d`, `d2h`, `d2d` or `p2p` (between devices) GB/s, all of it on one of
@@ -27,7 +27,8 @@
  *   allocation, free, empty node: no time
  *
  * Defaults, like an H200: launch=1000 node=750 block=0 instruction=1 copy=1500 fill=1200 record=200 wait=1500 value=900
- * host=5000 h2d=54 d2h=55 d2d=2000 p2p=395 set=2000 sms=132 engines=1 kernels=128. 0 GB/s: copies take no time but `copy`.
+ * host=5000 h2d=54 d2h=55 d2d=2000 p2p=395 set=2000 sms=132 engines=1 kernels=128. 0 GB/s: copies take no time but
+ * `copy`.
  *
  * The order of execution agrees with the clock: a kernel is executed when its first block begins, everything else
  * when it ends. Kernels that are on a device at the same time and wait for each other are stepped in turn; one that
