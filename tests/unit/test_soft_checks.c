@@ -540,6 +540,21 @@ START_TEST(the_grids_barrier_needs_its_launch)
 }
 END_TEST
 
+START_TEST(a_grid_that_cannot_meet_is_refused)
+{
+    hdcu_pointer none = 0;
+    hdcu_function function;
+    void *params[] = {&none, &none, &none};
+    start("memory");
+    OK(cuModuleGetFunction(&function, module, "grid"));
+    IS(cuLaunchCooperativeKernel(function, 132 * 32 + 1, 1, 1, 64, 1, 1, 0, NULL, params), 720);
+    ONE("deadlock");
+    TOLD("kernel 'grid' would never meet");
+    TOLD("4225 blocks");
+    TOLD("the launch was cuLaunchCooperativeKernel\n        at test_soft_checks+0x");
+}
+END_TEST
+
 /* ---- the switch ---- */
 
 START_TEST(words_are_checked)
@@ -598,6 +613,7 @@ int main(void)
     tcase_add_test(all, barriers_that_are_met);
     tcase_add_test(all, the_grids_barrier_misses_a_block);
     tcase_add_test(all, the_grids_barrier_needs_its_launch);
+    tcase_add_test(all, a_grid_that_cannot_meet_is_refused);
     tcase_add_test(all, words_are_checked);
     tcase_add_test(all, without_checks_nothing_is_told);
     suite_add_tcase(suite, all);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "soft/api/entry.h"
+#include "soft/check/fault.h"
 #include "soft/model/module.h"
 
 #define MOST_THREADS 1024
@@ -44,8 +45,11 @@ static int check_launch(const hdsoft__function *function, const unsigned grid[3]
     if (cooperative) {
         int threads = (int)(block[0] * block[1] * block[2]);
         uint64_t fit = (uint64_t)hdsoft__blocks_per_multiprocessor(function, threads, shared) * MULTIPROCESSORS;
-        if ((uint64_t)grid[0] * grid[1] * grid[2] > fit)
+        uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+        if (blocks > fit) {
+            hdsoft__check_cooperative(entry->name, blocks, fit);
             return HDCU_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+        }
     }
     return 0;
 }

@@ -64,9 +64,9 @@ uint8_t hdsoft_flow_of(const char *form)
         uint8_t access = strstr(form, "_exch_") ? HDSOFT_FLOW_EXCHANGE : accesses[i];
         return (uint8_t)(access | size_of(strrchr(form, '_')));
     }
-    if (sscanf(form, "pack_%u_%u", &width, &parts) == 2)
+    if (begins(form, "pack_") && sscanf(form, "pack_%u_%u", &width, &parts) == 2)
         return (uint8_t)(HDSOFT_FLOW_PACK | width / parts / 8);
-    if (sscanf(form, "unpack_%u_%u", &width, &parts) == 2)
+    if (begins(form, "unpack_") && sscanf(form, "unpack_%u_%u", &width, &parts) == 2)
         return (uint8_t)(HDSOFT_FLOW_UNPACK | width / parts / 8);
     for (size_t i = 0; i < sizeof flows / sizeof *flows; i++)
         if (begins(form, flows[i].begin))
