@@ -8,8 +8,8 @@ build=$(CDPATH='' cd "${1:?usage: tests/gpu.sh BUILD-FOLDER [TEST...]}" && pwd) 
 shift
 source=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
 if [ $# -eq 0 ]; then
-    set -- test_device test_timeline test_memory test_queue test_errors test_lifetimes test_capture test_kernels \
-        test_corpus test_prelude test_jit_module
+    set -- test_device test_timeline test_memory test_queue test_errors test_lifetimes test_template test_capture \
+        test_kernels test_corpus test_prelude test_jit_module
     # These include headers of the prelude's, which NVRTC has not got.
     [ -z "${HDRT_TEST_PTX-}" ] && [ "${HDRT_TEST_COMPILER-}" != clang ] || set -- "$@" test_halves test_groups
 fi
