@@ -44,7 +44,8 @@
  * hdsoft_inject returns 1. Either tells the character where reading ended and what was expected there.
  *
  * HDSOFT_CALLS=FILE appends a line for each driver call to FILE: the entry point's symbol, which call of it this is,
- * and a number that is the same for calls from the same place by the same way (a hash of the call's backtrace).
+ * and two numbers that are the same for calls from the same place: hashes of the nearest two callers, and of the whole
+ * backtrace.
  *
  * Policies
  * --------

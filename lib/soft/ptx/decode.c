@@ -145,6 +145,17 @@ void hdsoft_decode_unknown(hdsoft_parser *parser, const hdsoft_statement *statem
     hdsoft_emit_poison(parser, "instruction '%s' is not supported by the soft driver", text);
 }
 
+/* Bulk copies, tensor maps and what completes at an mbarrier, whose first word is that of something known. */
+static bool is_left_out(const hdsoft_statement *statement)
+{
+    static const char *const words[] = {"bulk", "tensormap", "tensormap::generic", "mbarrier_init", "async::generic"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (hdsoft_has(statement, words[i]))
+            return true;
+    }
+    return strcmp(statement->modifier[0], "cp") != 0 && hdsoft_has(statement, "async");
+}
+
 uint32_t hdsoft_guard_open(hdsoft_parser *parser)
 {
     if (parser->guard == HDSOFT_ABSENT)
@@ -222,7 +233,7 @@ void hdsoft_decode(hdsoft_parser *parser)
     const opcode *known = fits ? bsearch(statement->modifier[0], opcodes, sizeof opcodes / sizeof opcodes[0],
                                          sizeof opcodes[0], compare_opcode)
                                : NULL;
-    if (!known) {
+    if (!known || is_left_out(statement)) {
         hdsoft_parser_skip_statement(parser);
         uint32_t opened = hdsoft_guard_open(parser);
         hdsoft_decode_unknown(parser, statement);

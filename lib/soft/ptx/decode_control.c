@@ -351,6 +351,14 @@ static void fetch_returned(hdsoft_parser *parser, const call_form *form)
     }
 }
 
+/* CUDA's runtime for kernels, which a kernel calls to launch others; a driver has it from a library that is linked. */
+static bool is_device_runtime(const hdsoft_program *program, uint32_t index)
+{
+    const hdsoft_function *function = index == HDSOFT_NO_FUNCTION ? NULL : &program->functions[index];
+    return function && !function->defined && !function->entry &&
+           (strncmp(function->name, "cuda", 4) == 0 || strncmp(function->name, "__cudaCDP2", 10) == 0);
+}
+
 void hdsoft_decode_call(hdsoft_parser *parser, hdsoft_statement *statement)
 {
     hdsoft_program *program = parser->program;
@@ -385,6 +393,12 @@ void hdsoft_decode_call(hdsoft_parser *parser, hdsoft_statement *statement)
     }
     hdsoft_parser_expect_sign(parser, ';');
     form.call.actual_count += form.call.return_count;
+    if (parser->code == 0 && is_device_runtime(program, form.call.function)) {
+        hdsoft_emit_poison(parser, "'%s': dynamic parallelism is not supported by the soft driver",
+                           program->functions[form.call.function].name);
+        hdsoft_guard_close(parser, opened);
+        return;
+    }
     if (parser->code || !hdsoft_parser_room(parser, &program->calls, &parser->room.calls, program->call_count,
                                             sizeof *program->calls))
         return;
