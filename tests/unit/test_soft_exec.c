@@ -646,6 +646,31 @@ START_TEST(the_device_heap_gives_and_takes)
 }
 END_TEST
 
+/* Blocks of 1000 bytes, until there are no more; then one for each that is given back. */
+START_TEST(the_device_heap_has_an_end)
+{
+    engine_open(
+        &engine,
+        ".extern .func (.param .b64 r) malloc (.param .b64 n);\n.extern .func free (.param .b64 p);\n" KERNEL
+        "mov.u32 %r1, 0;\nmov.u64 %rd2, 0;\n$L: mov.u64 %rd1, %rd2;\n{\n.param .b64 a;\n.param .b64 b;\n"
+        "st.param.b64 [a], 1000;\ncall (b), malloc, (a);\nld.param.b64 %rd2, [b];\n}\n"
+        "setp.eq.u64 %p1, %rd2, 0;\n@%p1 bra $F;\nadd.u32 %r1, %r1, 1;\nbra $L;\n"
+        "$F: {\n.param .b64 a;\nst.param.b64 [a], %rd1;\ncall free, (a);\n}\n"
+        "{\n.param .b64 a;\n.param .b64 b;\nst.param.b64 [a], 1008;\ncall (b), malloc, (a);\n"
+        "ld.param.b64 %rd2, [b];\n}\nsetp.eq.u64 %p1, %rd2, 0;\n@%p1 mov.u32 %r1, 0;\n" STORE);
+    hdsoft_range range = engine_allocate(&engine, 256);
+    hdsoft__memory_limit_heap(engine.memory, 100 * 1008 + 999);
+    ck_assert_msg(engine_run(&engine, "k", 1, 1, &range.base) == 0, "%s", engine.fault.text);
+    uint32_t blocks;
+    memcpy(&blocks, range.host, sizeof blocks);
+    ck_assert_uint_eq(blocks, 100);
+    ck_assert_int_eq(engine_run(&engine, "k", 1, 1, &range.base), 0); /* what the first has taken stays */
+    memcpy(&blocks, range.host, sizeof blocks);
+    ck_assert_uint_eq(blocks, 0);
+    close_engine();
+}
+END_TEST
+
 /* --- printing --- */
 
 START_TEST(printing_follows_the_format)
@@ -785,6 +810,7 @@ int main(void)
     tcase_add_test(all, memory_of_the_host_is_reached);
     tcase_add_test(all, parameters_keep_their_places);
     tcase_add_test(all, the_device_heap_gives_and_takes);
+    tcase_add_test(all, the_device_heap_has_an_end);
     tcase_add_test(all, printing_follows_the_format);
     tcase_add_test(all, seeds_change_the_order_only);
     tcase_add_test(all, a_run_goes_on_where_it_stopped);

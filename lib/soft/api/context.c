@@ -171,7 +171,10 @@ hdcu_result hdsoft__cuCtxSetLimit(unsigned limit, size_t value)
         value = round_up(value, (size_t)512 << 10);
         hdsoft__print_limit(value);
         break;
-    case HDCU_LIMIT_MALLOC_HEAP_SIZE: value = round_up(value, (size_t)4 << 20); break;
+    case HDCU_LIMIT_MALLOC_HEAP_SIZE: 
+        value = round_up(value, (size_t)4 << 20);
+        hdsoft__memory_limit_heap(context->device->memory, value);
+        break;
     case HDCU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: break;
     case HDCU_LIMIT_MAX_L2_FETCH_GRANULARITY:
         if (value > 128)

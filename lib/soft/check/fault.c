@@ -22,7 +22,7 @@ uint64_t hdsoft__describe_allocation(hdsoft_memory *memory, uint64_t address, hd
                        (unsigned long long)allocation.range.id,
                        (unsigned long long)(allocation.range.end - allocation.range.base),
                        (unsigned long long)allocation.range.base);
-    if (allocation.made || allocation.owner || gone || allocation.range.kind != HDSOFT_RANGE_DEVICE)
+    if (allocation.range.kind != HDSOFT_RANGE_HEAP)
         hdsoft__site_describe(allocation.made, text);
     else
         hdsoft_text_append(text, "a kernel's malloc");

@@ -113,7 +113,8 @@ void hdsoft__init_appeared(const hdsoft_range *range)
         in = shadow_of(range->base);
     }
     if (in)
-        set_range(in, range->base, range->end - range->base, range->kind != HDSOFT_RANGE_DEVICE);
+        set_range(in, range->base, range->end - range->base,
+                  range->kind != HDSOFT_RANGE_DEVICE && range->kind != HDSOFT_RANGE_HEAP);
 }
 
 void hdsoft__init_written(uint64_t address, uint64_t bytes)

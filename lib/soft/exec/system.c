@@ -52,7 +52,7 @@ static bool heap_allocate(hdsoft_warp *warp, const hdsoft_instruction *instructi
         unsigned lane = (unsigned)__builtin_ctz(rest);
         hdsoft_range range;
         uint64_t size = cells[1][lane];
-        bool made = size && hdsoft_memory_allocate(warp->run->memory, size, 16, HDSOFT_RANGE_DEVICE, &range) == 0;
+        bool made = size && hdsoft_memory_allocate(warp->run->memory, size, 16, HDSOFT_RANGE_HEAP, &range) == 0;
         cells[0][lane] = made ? range.base : 0;
     }
     return true;
@@ -69,7 +69,7 @@ static bool heap_free(hdsoft_warp *warp, const hdsoft_instruction *instruction, 
         if (address == 0)
             continue;
         if (!hdsoft_memory_find(warp->run->memory, address, &range) || range.base != address ||
-            range.kind != HDSOFT_RANGE_DEVICE) {
+            range.kind != HDSOFT_RANGE_HEAP) {
             hdsoft_fault_raise(warp, instruction, 719, lane, address, "free of 0x%llx, which malloc has not given",
                                (unsigned long long)address);
             return false;

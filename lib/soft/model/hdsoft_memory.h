@@ -20,6 +20,7 @@ typedef enum hdsoft_range_kind {
     HDSOFT_RANGE_HOST,       /* pinned or registered host memory: base is the host address itself */
     HDSOFT_RANGE_GLOBAL,     /* a module's .global variables */
     HDSOFT_RANGE_CONSTANT,   /* a module's .const variables: kernels may not write */
+    HDSOFT_RANGE_HEAP,       /* what a kernel's malloc gave */
 } hdsoft_range_kind;
 
 typedef struct hdsoft_range {
@@ -39,8 +40,9 @@ void hdsoft_memory_explain(hdsoft_memory *memory, uint64_t address, char *text, 
 /* Changes whenever a range goes away. */
 uint64_t hdsoft_memory_epoch(hdsoft_memory *memory);
 
-/* Allocate or free a range of kind GLOBAL or CONSTANT for a module's variables, or DEVICE for the engine's workspace
- * and device-side malloc; align is a power of two up to 4096. Returns 0, or 2 (OUT_OF_MEMORY). Thread-safe. */
+/* Allocate or free a range of kind GLOBAL or CONSTANT for a module's variables, GLOBAL for the engine's workspace, or
+ * HEAP, of which there is a limited amount; align is a power of two up to 4096. Returns 0, or 2 (OUT_OF_MEMORY).
+ * Thread-safe. */
 int hdsoft_memory_allocate(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft_range_kind kind, hdsoft_range *out);
 void hdsoft_memory_release(hdsoft_memory *memory, uint64_t base);
 

@@ -17,6 +17,7 @@
  * not land in the next one. */
 #define MOST_GAP ((uint64_t)1 << 20)
 #define PEERS 8
+#define HEAP_STEP 16 /* what a block of the device heap is rounded up to */
 /* Freed blocks whose addresses are not given out again yet. */
 #define QUARANTINE 1024
 
@@ -40,7 +41,7 @@ struct hdsoft_memory {
     size_t successor_count, successor_current;   /* all of them; those not being freed */
     hdsoft__space space;
     uint64_t total, used, next_id;
-    _Atomic uint64_t epoch;
+    _Atomic uint64_t epoch, heap_limit, heap_used;
     freed_block *quarantine; /* a ring of QUARANTINE, the oldest at quarantine_first */
     size_t quarantine_first, quarantine_count;
     uint64_t quarantine_bytes;
@@ -69,6 +70,8 @@ hdsoft_memory *hdsoft__memory_create(uint64_t total, hdsoft_memory *hosts)
     memory->next_id = 1;
     memory->space.pattern_file = -1;
     atomic_init(&memory->epoch, 1);
+    atomic_init(&memory->heap_limit, UINT64_C(8) << 20);
+    atomic_init(&memory->heap_used, 0);
     init_lock(&memory->lock);
     init_lock(&memory->use);
     if (hosts) {
@@ -485,14 +488,40 @@ int hdsoft__memory_take(hdsoft_memory *memory, uint64_t size, const hdsoft__allo
     return status;
 }
 
+void hdsoft__memory_limit_heap(hdsoft_memory *memory, uint64_t bytes)
+{
+    atomic_store(&memory->heap_limit, bytes);
+}
+
+static uint64_t heap_charge(uint64_t size)
+{
+    return (size + HEAP_STEP - 1) / HEAP_STEP * HEAP_STEP;
+}
+
+static bool take_from_heap(hdsoft_memory *memory, uint64_t size)
+{
+    uint64_t limit = atomic_load(&memory->heap_limit);
+    if (size > limit)
+        return false;
+    uint64_t charge = heap_charge(size);
+    if (atomic_fetch_add(&memory->heap_used, charge) + charge <= limit)
+        return true;
+    atomic_fetch_sub(&memory->heap_used, charge);
+    return false;
+}
+
 int hdsoft_memory_allocate(hdsoft_memory *memory, uint64_t size, uint32_t align, hdsoft_range_kind kind,
                            hdsoft_range *out)
 {
     hdsoft__allocation allocation = {
         .range = {.kind = kind}, .state = HDSOFT__RANGE_LIVE, .made = hdsoft__site_here()};
+    if (kind == HDSOFT_RANGE_HEAP && !take_from_heap(memory, size))
+        return 2;
     int status = take(memory, size, align, NULL, &allocation);
     if (!status)
         *out = allocation.range;
+    else if (kind == HDSOFT_RANGE_HEAP)
+        atomic_fetch_sub(&memory->heap_used, heap_charge(size));
     return status;
 }
 
@@ -502,6 +531,8 @@ static void release(hdsoft_memory *memory, hdsoft__allocation *allocation)
     hdsoft__allocation gone = *allocation;
     remove_range(memory, allocation);
     memory->used -= gone.charge;
+    if (gone.range.kind == HDSOFT_RANGE_HEAP)
+        atomic_fetch_sub(&memory->heap_used, heap_charge(gone.range.end - gone.range.base));
     hdsoft__space_discard(&memory->space, gone.range.base, gone.range.end - gone.range.base);
     quarantine(memory, &gone.range, gone.block, gone.block_bytes, gone.made, gone.freed);
 }

@@ -55,6 +55,8 @@ typedef struct hdsoft__leaving_list {
 /* A device's memory of `total` bytes, or with total 0 and hosts NULL the table of host memory. Returns NULL when the
  * system has no memory or no addresses for it. */
 hdsoft_memory *hdsoft__memory_create(uint64_t total, hdsoft_memory *hosts);
+/* How much of it kernels' malloc may have at a time: CU_LIMIT_MALLOC_HEAP_SIZE, at first 8 MiB. Thread-safe. */
+void hdsoft__memory_limit_heap(hdsoft_memory *memory, uint64_t bytes);
 void hdsoft__memory_destroy(hdsoft_memory *memory);
 
 uint64_t hdsoft__memory_used(hdsoft_memory *memory);
