@@ -75,8 +75,8 @@ typedef struct hdrt_compile_options {
  * Name expressions are C++ expressions that name a kernel or the address of a variable: "ns::scale<float, 4>",
  * "&ns::table". They make the compiler instantiate templates, and hdrt_module_kernel and hdrt_module_global find what
  * came of it by the expression, byte for byte as it was given here ("&" may be left out there). One that the source
- * does not know fails the compile (HDRT_ERROR_COMPILE). Types that cannot be named at namespace scope cannot be named
- * here, a lambda's among them: give it a name by a variable and `decltype`, as in "apply<decltype(ns::twice)>".
+ * does not know fails the compile (HDRT_ERROR_COMPILE). A lambda has no name, but its type can be had from a device
+ * function that returns it: "apply<decltype(ns::twice())>".
  */
 
 /** How grave a diagnostic is. */

@@ -70,6 +70,33 @@ static const char **text_place(hdrt__cc_request *request, uint32_t tag)
     }
 }
 
+/* As take_field. What is spared of the field's own head makes up for NUL and alignment. */
+static const char *take_input(hdrt__cc_request *request, const hdrt__cc_field *field, char **next)
+{
+    uint32_t type = field->size >= 8 ? hdrt__cc_read_u32(field->bytes) : 0;
+    size_t name_size = field->size >= 8 ? hdrt__cc_read_u32(field->bytes + 4) : 0;
+    if (field->size < 8 || type < HDRT_CC_INPUT_CUBIN || type > HDRT_CC_INPUT_LIBRARY || name_size > field->size - 8 ||
+        memchr(field->bytes + 8, '\0', name_size) != NULL)
+        return "an input of a link is damaged";
+    if (request->input_count == request->input_capacity) {
+        size_t capacity = request->input_capacity ? request->input_capacity * 2 : 8;
+        hdrt__cc_input *inputs = reallocarray(request->inputs, capacity, sizeof *inputs);
+        if (inputs == NULL)
+            return "";
+        request->inputs = inputs;
+        request->input_capacity = capacity;
+    }
+    size_t size = field->size - 8 - name_size;
+    char *bytes = (char *)(((uintptr_t)*next + 15) & ~(uintptr_t)15), *name = bytes + size + 1;
+    memcpy(bytes, field->bytes + 8 + name_size, size);
+    bytes[size] = '\0';
+    memcpy(name, field->bytes + 8, name_size);
+    name[name_size] = '\0';
+    *next = name + name_size + 1;
+    request->inputs[request->input_count++] = (hdrt__cc_input){type, name, bytes, size};
+    return NULL;
+}
+
 /* One field. NULL: taken; "": no memory; else what is wrong with it. `next` is where texts are copied to. */
 static const char *take_field(hdrt__cc_request *request, const hdrt__cc_field *field, char **next)
 {
@@ -89,6 +116,7 @@ static const char *take_field(hdrt__cc_request *request, const hdrt__cc_field *f
             return "the memory limit is not a number";
         request->memory_limit = hdrt__cc_read_u64(field->bytes);
         return NULL;
+    case HDRT_CC_INPUT: return take_input(request, field, next);
     default: break;
     }
 
@@ -148,8 +176,12 @@ static bool header_name_is_well_formed(const char *name)
 /* What is missing or out of range; NULL: nothing. */
 static const char *request_defect(const hdrt__cc_request *request)
 {
-    if (request->back_end != HDRT_CC_NVRTC && request->back_end != HDRT_CC_CLANG)
-        return "the back end is neither NVRTC nor clang";
+    if (request->back_end < HDRT_CC_NVRTC || request->back_end > HDRT_CC_NVJITLINK)
+        return "the back end is neither NVRTC nor clang nor nvJitLink";
+    if ((request->back_end == HDRT_CC_NVJITLINK) != (request->input_count > 0))
+        return "inputs are for a link, which needs some";
+    if (request->back_end == HDRT_CC_NVJITLINK && request->kind == HDRT_CC_LTO_IR)
+        return "a link gives no LTO-IR";
     if (request->kind < HDRT_CC_PTX || request->kind > HDRT_CC_LTO_IR)
         return "the kind is neither PTX nor cubin nor LTO-IR";
     if (request->header_names.count != request->header_texts.count)
@@ -203,6 +235,7 @@ bool hdrt__cc_request_parse(hdrt__cc_request *request, const unsigned char *payl
 
 void hdrt__cc_request_free(hdrt__cc_request *request)
 {
+    free(request->inputs);
     free(request->options.items);
     free(request->header_names.items);
     free(request->header_texts.items);

@@ -20,6 +20,14 @@ typedef struct hdrt__cc_texts {
     size_t count, capacity;
 } hdrt__cc_texts;
 
+/* An input of a link. */
+typedef struct hdrt__cc_input {
+    uint32_t type;     /* enum hdrt_cc_input */
+    const char *name;
+    const char *bytes; /* aligned to 16; a NUL behind them */
+    size_t size;
+} hdrt__cc_input;
+
 typedef struct hdrt__cc_request {
     uint32_t back_end, kind;
     uint32_t arch_lower; /* enum hdrt_cc_lower */
@@ -30,6 +38,8 @@ typedef struct hdrt__cc_request {
     const char *builtins_path, *prelude, *recorder, *random_seed, *libdevice; /* NULL: absent */
     const char *source;         /* NUL-terminated behind source_size; has no NUL */
     size_t source_size;
+    hdrt__cc_input *inputs;     /* of a link: there is at least one */
+    size_t input_count, input_capacity;
     hdrt__cc_texts options, header_names, header_texts, expressions;
     char *texts;                /* what the pointers above point into */
 } hdrt__cc_request;

@@ -22,6 +22,7 @@
 #include "compiler/child.h"
 #include "compiler/clang.h"
 #include "compiler/job.h"
+#include "compiler/nvjitlink.h"
 #include "compiler/nvrtc.h"
 #include "compiler/protocol.h"
 #include "compiler/watchdog.h"
@@ -36,6 +37,7 @@ typedef struct worker {
     int socket;
     hdrt__cc_clang_state clang;
     hdrt__cc_nvrtc_state *nvrtc;
+    hdrt__cc_nvjitlink_state *nvjitlink;
 } worker;
 
 /* -- getting out of sight ------------------------------------------------------------------------------------------ */
@@ -193,11 +195,13 @@ static bool answer(worker *self, const hdrt__cc_buffer *payload)
 #endif
         if (request.back_end == HDRT_CC_CLANG)
             hdrt__cc_compile_clang(&self->clang, &request, &reply);
+        else if (request.back_end == HDRT_CC_NVJITLINK)
+            hdrt__cc_link(&self->nvjitlink, self->socket, &request, &reply);
         else
             hdrt__cc_compile_nvrtc(&self->nvrtc, self->socket, &request, &reply);
     }
     /* An NVRTC that ran out of something is not used again: it leaves its data as they were at that moment. */
-    bool worn_out = request.back_end == HDRT_CC_NVRTC &&
+    bool worn_out = request.back_end != HDRT_CC_CLANG &&
                     (reply.status == HDRT_CC_STATUS_LIMIT || reply.status == HDRT_CC_STATUS_CRASHED ||
                      reply.status == HDRT_CC_STATUS_MEMORY);
     hdrt__cc_request_free(&request);
@@ -305,6 +309,7 @@ int main(int argc, char **argv)
     while (serve_one(&self))
         continue;
     hdrt__cc_clang_state_free(&self.clang);
+    hdrt__cc_nvjitlink_state_free(self.nvjitlink);
     hdrt__cc_nvrtc_state_free(self.nvrtc);
     return EXIT_SUCCESS;
 }

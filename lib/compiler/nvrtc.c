@@ -24,6 +24,7 @@ struct hdrt__cc_nvrtc_state {
     int *targets;         /* numbers that it knows, NULL if it does not say */
     int target_count;
     bool takes_no_cache, takes_random_seed;
+    bool is_watched; /* its looks at files have been seen to come through us */
 };
 
 /* One compile under way. */
@@ -160,9 +161,9 @@ static void refuse_target(nvrtc_job *job)
                         "NVRTC %d.%d ('%s') does not know the target %s%s%s%s",
                         job->state->major, job->state->minor, job->state->path, job->request->arch,
                         known.size > 0 ? "; it knows" : "", known.size > 0 ? (const char *)known.bytes : "",
-                        cubin_only ? ", none of them with code that runs there, and the driver is older than this NVRTC "
-                                     "and takes no PTX from it: install an NVRTC of the driver's version, or a newer "
-                                     "driver"
+                        cubin_only ? ", none of them with code that runs there, and the driver is older than this "
+                                     "NVRTC and takes no PTX from it: install an NVRTC of the driver's version, or a "
+                                     "newer driver"
                         : job->request->arch_lower ? ", none of them below it" : "");
     hdrt__cc_buffer_free(&known);
 }
@@ -388,6 +389,35 @@ static bool take_lowered_names(nvrtc_job *job)
     return true;
 }
 
+/*
+ * Whether what the library reads is recorded. A source whose headers are all in memory looks at no file, so that
+ * nothing recorded says nothing; then the library is made to look for a header that is nowhere.
+ */
+static bool is_watched(nvrtc_job *job)
+{
+    static const char source[] = "#include \"hdrt/there-is-no-such-header\"\n";
+    const hdrt__nvrtc_table *table = &job->state->table;
+    hdrt__nvrtc_program program = NULL;
+    hdrt__cc_files files;
+    if (job->state->is_watched || hdrt__cc_files_are_recorded(&job->files)) {
+        job->state->is_watched = true;
+        return true;
+    }
+    if (job->request->header_names.count == 0)
+        return false;
+    hdrt__cc_files_begin(&files, job->request);
+    if (table->nvrtcCreateProgram(&program, source, "probe.cu", 0, NULL, NULL) == HDRT__NVRTC_SUCCESS) {
+        hdrt__cc_watch_begin(&files);
+        const char *const options[] = {"-no-cache"};
+        table->nvrtcCompileProgram(program, job->state->takes_no_cache ? 1 : 0, options);
+        hdrt__cc_watch_end();
+        table->nvrtcDestroyProgram(&program);
+    }
+    job->state->is_watched = hdrt__cc_files_are_recorded(&files);
+    hdrt__cc_files_end(&files);
+    return job->state->is_watched;
+}
+
 static void finish(nvrtc_job *job)
 {
     const hdrt__nvrtc_table *table = &job->state->table;
@@ -412,7 +442,7 @@ static void finish(nvrtc_job *job)
                             job->request->kind == HDRT_CC_CUBIN && !job->cubin ? ", as PTX that the driver compiles"
                                                                                : "");
     hdrt__cc_refuse_time_macros(job->request, job->reply);
-    if (hdrt__cc_includes_anything(job->request) && !hdrt__cc_files_are_recorded(&job->files))
+    if (hdrt__cc_includes_anything(job->request) && !is_watched(job))
         hdrt__cc_reply_no_store(job->reply, "the source includes files, but none was recorded");
     forget_pseudo_files(job);
     hdrt__cc_files_report(&job->files, job->reply);

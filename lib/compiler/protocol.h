@@ -57,6 +57,8 @@ enum hdrt_cc_request_tag {
     HDRT_CC_HEADER_NAME = 17,   /* text, repeated: an in-memory header's name as an include gives it: relative, without
                                    "." and ".."; the field behind it is its text */
     HDRT_CC_HEADER_TEXT = 18,   /* text: of the header named last */
+    HDRT_CC_INPUT = 20,         /* repeated, for a link: enum hdrt_cc_input u32, length u32 of the name, name, bytes to
+                                   the end. A link has no source, no headers and no expressions */
     HDRT_CC_EXPRESSION = 19,    /* text, repeated: a name expression, to come back as HDRT_CC_LOWERED_NAME */
 };
 
@@ -65,7 +67,20 @@ enum hdrt_cc_lower {
     HDRT_CC_LOWER_ANY = 1,
     HDRT_CC_LOWER_CUBIN = 2,    /* only as far as a cubin still runs: the driver takes no PTX of this compiler */
 };
-enum hdrt_cc_back_end { HDRT_CC_NVRTC = 1, HDRT_CC_CLANG = 2 };
+enum hdrt_cc_back_end {
+    HDRT_CC_NVRTC = 1,
+    HDRT_CC_CLANG = 2,
+    HDRT_CC_NVJITLINK = 3,      /* its path is HDRT_CC_COMPILER_PATH; kinds: PTX (of LTO-IR only), cubin */
+};
+/* nvJitLink's own numbers. */
+enum hdrt_cc_input {
+    HDRT_CC_INPUT_CUBIN = 1,
+    HDRT_CC_INPUT_PTX = 2,
+    HDRT_CC_INPUT_LTO_IR = 3,
+    HDRT_CC_INPUT_FATBIN = 4,
+    HDRT_CC_INPUT_OBJECT = 5,
+    HDRT_CC_INPUT_LIBRARY = 6,
+};
 enum hdrt_cc_kind { HDRT_CC_PTX = 1, HDRT_CC_CUBIN = 2, HDRT_CC_LTO_IR = 3 /* NVRTC only */ };
 
 /* Fields of a compile reply. */

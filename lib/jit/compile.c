@@ -18,8 +18,6 @@
 #include "jit/message.h"
 #include "jit/state.h"
 
-#define TIME_LIMIT_MS 60000u
-#define MEMORY_LIMIT_BYTES (UINT64_C(8) << 30)
 #define DEFAULT_ARCH "sm_80"
 #define LONGEST_WAIT_NS (30 * UINT64_C(1000000000)) /* for another process's compile of the same key */
 #define FLIGHTS 3
@@ -69,8 +67,9 @@ static hdrt_status begin_job(struct job *job, const hdrt__input *input, const hd
         .identity = &job->chosen.identity,
         .identity_lines = job->chosen.identity_lines,
         .libdevice = job->chosen.libdevice,
-        .time_limit_ms = input->asked.time_limit_ms ? input->asked.time_limit_ms : TIME_LIMIT_MS,
-        .memory_limit_bytes = input->asked.memory_limit_bytes ? input->asked.memory_limit_bytes : MEMORY_LIMIT_BYTES,
+        .time_limit_ms = input->asked.time_limit_ms ? input->asked.time_limit_ms : HDRT__TIME_LIMIT_MS,
+        .memory_limit_bytes = input->asked.memory_limit_bytes ? input->asked.memory_limit_bytes
+                                                              : HDRT__MEMORY_LIMIT_BYTES,
     };
 #ifdef HDRT_SANITIZED
     job->request.memory_limit_bytes = 0; /* sanitizers reserve terabytes of address space */
@@ -141,8 +140,7 @@ static hdrt_status compile_error(const hdrt__code *code, const char *message)
     return status;
 }
 
-/* The worker's status in the caller's terms. */
-static hdrt_status judge(const hdrt__reply *reply)
+hdrt_status hdrt__jit_judge(const hdrt__reply *reply)
 {
     static const struct {
         enum hdrt_cc_status theirs;
@@ -268,7 +266,7 @@ static hdrt_status compile(struct job *job, hdrt__reply *reply)
     }
     if (status != HDRT_OK)
         return status;
-    status = judge(reply);
+    status = hdrt__jit_judge(reply);
     if (status == HDRT_OK && job->request.kind == HDRT_CODE_CUBIN && !reply->code->cubin && !job->request.lower_arch)
         status = hdrt__fail(HDRT_ERROR_UNSUPPORTED, "NVRTC made no cubin for %s, only PTX", job->request.arch);
     return status == HDRT_OK ? complete(job, reply) : status;

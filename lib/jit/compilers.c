@@ -222,6 +222,51 @@ static bool copy(char **member, const char *text)
     return !text || (*member = strdup(text)) != NULL;
 }
 
+/* Under the lock: the linker of that NVRTC, or else of the newest that has one. */
+static const hdrt__found *find_linker(const hdrt__found_list *list, const char *nvrtc)
+{
+    const hdrt__found *newest = NULL;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const hdrt__found *found = &list->items[i];
+        if (!found->linker)
+            continue;
+        if (nvrtc && found->path && strcmp(found->path, nvrtc) == 0)
+            return found;
+        if (!newest || 100 * found->major + found->minor > 100 * newest->major + newest->minor)
+            newest = found;
+    }
+    return newest;
+}
+
+static hdrt_status no_linker(const hdrt__found_list *list)
+{
+    hdrt__buffer places = HDRT__BUFFER_INIT;
+    for (uint32_t i = 0; i < list->count; i++)
+        hdrt__buffer_format(&places, "%s%s", i ? ", " : "",
+                            list->items[i].path ? list->items[i].path : list->items[i].rule);
+    hdrt_status status = hdrt__fail(HDRT_ERROR_UNSUPPORTED,
+                                    "linking needs NVIDIA's nvJitLink, of CUDA 12 or newer, which is looked for beside "
+                                    "NVRTC (in Python's packages in nvidia/nvjitlink/lib); NVRTC: %s",
+                                    places.bytes ? (const char *)places.bytes : "");
+    hdrt__buffer_free(&places);
+    return status;
+}
+
+hdrt_status hdrt__jit_linker(hdrt__jit *jit, const char *nvrtc, char **out_path)
+{
+    *out_path = NULL;
+    pthread_mutex_lock(&jit->lock);
+    hdrt_status status = search(jit, HDRT_COMPILER_NVRTC, NULL, NULL);
+    const hdrt__found_list *list = &jit->compilers[HDRT_COMPILER_NVRTC].list;
+    const hdrt__found *found = status == HDRT_OK ? find_linker(list, nvrtc) : NULL;
+    if (status == HDRT_OK && !found)
+        status = no_linker(list);
+    else if (status == HDRT_OK && !(*out_path = strdup(found->linker)))
+        status = hdrt__fail_memory(strlen(found->linker), "a link");
+    pthread_mutex_unlock(&jit->lock);
+    return status;
+}
+
 /* Under the lock. */
 static const char *libdevice_of(hdrt__jit *jit)
 {

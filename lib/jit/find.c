@@ -180,7 +180,10 @@ static void search_clang(hdrt__search *search, const char *option)
     const char *folders = hdrt__program_folders();
     char *path = NULL;
     if (named) {
-        path = strchr(named, '/') ? (hdrt__is_program(named) ? strdup(named) : NULL) : hdrt__search_program(search, folders, named);
+        if (!strchr(named, '/'))
+            path = hdrt__search_program(search, folders, named);
+        else if (hdrt__is_program(named))
+            path = strdup(named);
         if (path)
             hdrt__search_take(search, path, rule);
         else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding compilers without starting or loading one: NVRTC's libraries with their builtins and linkers, clang's program,
- * libdevice. An explicit place (runtime option, environment) is the only one that is searched.
+ * Finding compilers without starting or loading one: NVRTC's libraries with their builtins and linkers, clang's
+ * program, libdevice. An explicit place (runtime option, environment) is the only one that is searched.
  */
 #ifndef HDRT_JIT_FIND_H
 #define HDRT_JIT_FIND_H

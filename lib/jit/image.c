@@ -150,7 +150,8 @@ hdrt_status hdrt__code_read_table(hdrt__code *code)
 
 size_t hdrt__code_bytes(const hdrt__code *code)
 {
-    return sizeof(*code) + code->cubin_size + code->ptx_size + code->lto_ir_size + strlen(code->log) + code->table.kernel_count * 128u;
+    return sizeof(*code) + code->cubin_size + code->ptx_size + code->lto_ir_size + strlen(code->log) +
+           code->table.kernel_count * 128u;
 }
 
 static void write_diagnostic(const hdrt_diagnostic *diagnostic, hdrt__buffer *bytes)

@@ -29,6 +29,13 @@ static void put_u32(hdrt__buffer *bytes, uint32_t tag, uint32_t value)
     hdrt__buffer_u32(bytes, value);
 }
 
+static void put_u64(hdrt__buffer *bytes, uint32_t tag, uint64_t value)
+{
+    hdrt__buffer_u32(bytes, tag);
+    hdrt__buffer_u64(bytes, sizeof(value));
+    hdrt__buffer_u64(bytes, value);
+}
+
 void hdrt__message_request(const hdrt__request *request, const hdrt__compile_setting *setting, hdrt__buffer *bytes)
 {
     bool clang = request->compiler == HDRT_COMPILER_CLANG;
@@ -58,9 +65,32 @@ void hdrt__message_request(const hdrt__request *request, const hdrt__compile_set
         put_text(bytes, HDRT_CC_RANDOM_SEED, setting->random_seed);
     }
     put_u32(bytes, HDRT_CC_TIME_LIMIT, request->time_limit_ms);
-    hdrt__buffer_u32(bytes, HDRT_CC_MEMORY_LIMIT);
-    hdrt__buffer_u64(bytes, sizeof(request->memory_limit_bytes));
-    hdrt__buffer_u64(bytes, request->memory_limit_bytes);
+    put_u64(bytes, HDRT_CC_MEMORY_LIMIT, request->memory_limit_bytes);
+}
+
+void hdrt__message_link(const hdrt__link_request *request, hdrt__buffer *bytes)
+{
+    put_u32(bytes, HDRT_CC_BACK_END, HDRT_CC_NVJITLINK);
+    put_text(bytes, HDRT_CC_COMPILER_PATH, request->linker);
+    put_text(bytes, HDRT_CC_SOURCE, "");
+    put_text(bytes, HDRT_CC_NAME, "link");
+    put_text(bytes, HDRT_CC_DIRECTORY, "/");
+    put_text(bytes, HDRT_CC_ARCH, request->arch);
+    put_u32(bytes, HDRT_CC_KIND, request->ptx ? HDRT_CC_PTX : HDRT_CC_CUBIN);
+    for (uint32_t i = 0; i < request->options->count; i++)
+        put_text(bytes, HDRT_CC_OPTION, request->options->items[i]);
+    for (uint32_t i = 0; i < request->piece_count; i++) {
+        const hdrt__link_piece *piece = &request->pieces[i];
+        size_t name_size = strlen(piece->name);
+        hdrt__buffer_u32(bytes, HDRT_CC_INPUT);
+        hdrt__buffer_u64(bytes, 8 + (uint64_t)name_size + piece->size);
+        hdrt__buffer_u32(bytes, piece->type);
+        hdrt__buffer_u32(bytes, (uint32_t)name_size);
+        hdrt__buffer_append(bytes, piece->name, name_size);
+        hdrt__buffer_append(bytes, piece->bytes, piece->size);
+    }
+    put_u32(bytes, HDRT_CC_TIME_LIMIT, request->time_limit_ms);
+    put_u64(bytes, HDRT_CC_MEMORY_LIMIT, request->memory_limit_bytes);
 }
 
 /* A field being read. `malformed` tells a bad reply from memory being out: both end in false. */

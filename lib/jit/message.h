@@ -25,6 +25,27 @@ typedef struct hdrt__compile_setting {
 /* Appends the payload of a compile request; then look at bytes->failed. */
 void hdrt__message_request(const hdrt__request *request, const hdrt__compile_setting *setting, hdrt__buffer *bytes);
 
+/* A link as the worker sees it; all borrowed. */
+typedef struct hdrt__link_piece {
+    uint32_t type; /* enum hdrt_cc_input */
+    const char *name;
+    const void *bytes;
+    size_t size;
+} hdrt__link_piece;
+
+typedef struct hdrt__link_request {
+    const char *linker, *arch;
+    bool ptx;
+    const hdrt__option_list *options;
+    const hdrt__link_piece *pieces;
+    uint32_t piece_count;
+    uint32_t time_limit_ms;
+    uint64_t memory_limit_bytes;
+} hdrt__link_request;
+
+/* Appends the payload of a link request; then look at bytes->failed. */
+void hdrt__message_link(const hdrt__link_request *request, hdrt__buffer *bytes);
+
 typedef struct hdrt__reply {
     uint32_t status;   /* enum hdrt_cc_status */
     char *message;     /* "" if none */

@@ -48,8 +48,8 @@ static bool newer_than_driver(const hdrt_module *module, char out[256])
     if (runtime->kind != HDRT_DRIVER_CUDA || version == 0 ||
         sscanf(code->compiler_version, "NVRTC %u.%u", &major, &minor) != 2 || 1000 * major + 10 * minor <= version)
         return false;
-    snprintf(out, 256, "it was made for %s by %s ('%.128s'), and the driver is of CUDA %u.%u, which takes no PTX and maybe "
-             "no cubin that is newer", code->arch, code->compiler_version, code->compiler_path, version / 1000,
+    snprintf(out, 256, "it was made for %s by %s ('%.128s'), and the driver is of CUDA %u.%u, which takes no PTX and "
+             "maybe no cubin that is newer", code->arch, code->compiler_version, code->compiler_path, version / 1000,
              version % 1000 / 10);
     return true;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an application compiled, for `hdjit precompile`: with HDRT_RECORD set to a file's name, each compile that succeeds
- * (from the cache or not) appends one line of JSON to it, once for each key and jit. Any number of processes may append.
- * A file that cannot be written is said once, and costs no compile.
+ * What an application compiled, for `hdjit precompile`: with HDRT_RECORD set to a file's name, each compile that
+ * succeeds (from the cache or not) appends one line of JSON to it, once for each key and jit. Any number of processes
+ * may append. A file that cannot be written is said once, and costs no compile.
  *
- *     {"version":1,"path":"/a/k.cu" | "text":"...","name":"...","directory":"/a","headers":[{"name":"x.h","text":"..."}],
- *      "options":["-DN=4"],"names":["k<int>"],"compiler":"clang","kind":"ptx","arch":"sm_90","lower_arch":true}
+ *     {"version":1,"path":"/a/k.cu" | "text":"...","name":"...","directory":"/a",
+ *      "headers":[{"name":"x.h","text":"..."}],"options":["-DN=4"],"names":["k<int>"],
+ *      "compiler":"clang","kind":"ptx","arch":"sm_90","lower_arch":true}
  *
  * "path" is the source's file, or "text" its bytes; text that is not UTF-8 stands as "text_base64" instead. "arch" is
  * the target that was asked for, by the device's where the caller named none.

@@ -58,6 +58,19 @@ hdrt_status hdrt__jit_choose(hdrt__jit *jit, hdrt_compiler asked, const hdrt__ta
 void hdrt__chosen_free(hdrt__chosen_compiler *chosen);
 void hdrt__jit_compilers_free(hdrt__jit *jit);
 
+/*
+ * nvJitLink: the one beside the NVRTC of that path (may be NULL), or else the newest. HDRT_OK, with a path of the
+ * caller's; HDRT_ERROR_UNSUPPORTED  there is none, with where it was looked for; HDRT_ERROR_OUT_OF_MEMORY.
+ */
+hdrt_status hdrt__jit_linker(hdrt__jit *jit, const char *nvrtc, char **out_path);
+
+/* The worker's status in the caller's terms, with its message. */
+struct hdrt__reply;
+hdrt_status hdrt__jit_judge(const struct hdrt__reply *reply);
+
+#define HDRT__TIME_LIMIT_MS 60000u
+#define HDRT__MEMORY_LIMIT_BYTES (UINT64_C(8) << 30)
+
 /* Whether the compiler's files are still those that were chosen. */
 bool hdrt__jit_still(hdrt__jit *jit, const hdrt__chosen_compiler *chosen);
 
