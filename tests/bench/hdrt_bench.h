@@ -76,7 +76,7 @@ struct bench_kernels {
     hdrt_kernel *four;               /* (p, v, a, b): *p = v + a + b */
     hdrt_kernel *step;               /* (p, v): *p = v + 1 if *p is v */
     hdrt_kernel *spin;               /* (ns, p, v): *p = v after ns of the GPU's clock */
-    hdrt_kernel *gate;               /* (flag): until the host has written a 1 there */
+    hdrt_kernel *gate;               /* (flag, ns): until the host has written a 1 there, or so long */
     hdrt_kernel *seven[BENCH_SEVEN]; /* of as many signatures: *p is made what bench_seven_value tells */
     hdrt_kernel *many[BENCH_MANY];   /* (p, v): *p = v + number */
 };

@@ -25,9 +25,10 @@ static const char fixed[] =
     " ld.param.u64 %d2, [ns];\n mov.u64 %d3, %globaltimer;\n"
     "AGAIN:\n mov.u64 %d4, %globaltimer;\n sub.u64 %d5, %d4, %d3;\n setp.lt.u64 %q, %d5, %d2;\n @%q bra AGAIN;\n"
     STORE("%r1")
-    ".visible .entry gate(.param .u64 p)\n{\n" REGISTERS P
-    " cvta.to.global.u64 %d1, %d1;\n"
-    "AGAIN:\n ld.volatile.global.u32 %r1, [%d1];\n setp.eq.u32 %q, %r1, 0;\n @%q bra AGAIN;\n ret;\n}\n"
+    ".visible .entry gate(.param .u64 p, .param .u64 ns)\n{\n" REGISTERS P
+    " cvta.to.global.u64 %d1, %d1;\n ld.param.u64 %d2, [ns];\n mov.u64 %d3, %globaltimer;\n"
+    "AGAIN:\n ld.volatile.global.u32 %r1, [%d1];\n setp.ne.u32 %q, %r1, 0;\n @%q ret;\n"
+    " mov.u64 %d4, %globaltimer;\n sub.u64 %d5, %d4, %d3;\n setp.lt.u64 %q, %d5, %d2;\n @%q bra AGAIN;\n ret;\n}\n"
     ".visible .entry s0(.param .u64 p, .param .u32 v)\n{\n" REGISTERS P V STORE("%r1")
     ".visible .entry s1(.param .u64 p, .param .u32 v, .param .u32 a)\n{\n" REGISTERS P V ADD("a") STORE("%r1")
     ".visible .entry s2(.param .u64 w, .param .u64 p)\n{\n" REGISTERS P

@@ -60,10 +60,13 @@ static void load(void)
     static char text[KERNELS * 400 + 1000];
     size_t size = (size_t)sprintf(text,
                                   ".version 7.4\n.target sm_75\n.address_size 64\n"
-                                  ".visible .entry gate(.param .u64 p)\n{\n .reg .pred %%q;\n .reg .b32 %%r;\n"
-                                  " .reg .b64 %%d;\n ld.param.u64 %%d, [p];\n cvta.to.global.u64 %%d, %%d;\n"
-                                  "AGAIN:\n ld.volatile.global.u32 %%r, [%%d];\n setp.eq.u32 %%q, %%r, 0;\n"
-                                  " @%%q bra AGAIN;\n ret;\n}\n");
+                                  ".visible .entry gate(.param .u64 p, .param .u64 ns)\n{\n .reg .pred %%q;\n"
+                                  " .reg .b32 %%r;\n .reg .b64 %%d<6>;\n ld.param.u64 %%d1, [p];\n"
+                                  " cvta.to.global.u64 %%d1, %%d1;\n ld.param.u64 %%d2, [ns];\n"
+                                  " mov.u64 %%d3, %%globaltimer;\n"
+                                  "AGAIN:\n ld.volatile.global.u32 %%r, [%%d1];\n setp.ne.u32 %%q, %%r, 0;\n"
+                                  " @%%q ret;\n mov.u64 %%d4, %%globaltimer;\n sub.u64 %%d5, %%d4, %%d3;\n"
+                                  " setp.lt.u64 %%q, %%d5, %%d2;\n @%%q bra AGAIN;\n ret;\n}\n");
     for (unsigned i = 0; i < KERNELS; i++) {
         size += (size_t)sprintf(text + size,
                                 ".visible .entry k%u(.param .u64 p, .param .u32 v)\n{\n .reg .b32 %%r;\n .reg .b64 %%d;"
@@ -202,7 +205,8 @@ static void measure_gated(void)
     MUST(cuMemHostAlloc((void **)&flag, sizeof *flag, 0));
     MUST(cuMemHostGetDevicePointer(&address, (void *)flag, 0));
     atomic_store(flag, 0);
-    void *arguments[] = {&address};
+    uint64_t most = UINT64_C(10000000000); /* so that a driver that waits does not wait for ever */
+    void *arguments[] = {&address, &most};
     hdrt__template_sequence *early = make_sequence(64, false);
     hdrt__template_instance *instance = make_instance(early);
     MUST(cuLaunchKernel(gate->function, 1, 1, 1, 1, 1, 1, 0, other, arguments, NULL));
