@@ -21,7 +21,8 @@ static const char code[] = HEAD
     ENTRY("use", "add.s64 %a, %a, %c;\n.loc 1 20 5\nld.global.u32 %r1, [%a];\n.loc 1 21 5\nadd.u32 %r1, %r1, 1;\n"
                  ".loc 1 22 5\nst.global.u32 [%b], %r1;\n")
     /* 8 bytes from p + o to q, of a structure with a gap; and the same by halves, through moves */
-    ENTRY("copy", "add.s64 %a, %a, %c;\n.loc 1 30 5\nld.global.u64 %rd1, [%a]; mov.b64 %rd2, %rd1; st.global.u64 [%b], %rd2;\n")
+    ENTRY("copy", "add.s64 %a, %a, %c;\n.loc 1 30 5\nld.global.u64 %rd1, [%a]; mov.b64 %rd2, %rd1;\n"
+                  "st.global.u64 [%b], %rd2;\n")
     ENTRY("halves", "ld.global.v2.u32 {%r1, %r2}, [%a]; mov.b64 %rd1, {%r1, %r2}; mov.b64 {%r3, %r4}, %rd1;\n"
                     "st.global.v2.u32 [%b], {%r3, %r4};\n")
     /* both members are loaded; the first, or the second, is used */
@@ -43,8 +44,8 @@ static const char code[] = HEAD
                   "cvt.u64.u32 %rd1, %r3; add.s64 %b, %b, %rd1; st.global.u32 [%b], %r6;\n")
     /* deadlocks */
     ENTRY("exited", "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; @%p1 ret;\n.loc 1 70 5\nbar.sync 1, 64;\n")
-    ENTRY("parted", "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; @%p1 bra other;\n.loc 1 71 5\nbar.sync 1, 64;\nret;\n"
-                    "other:\n.loc 1 72 5\nbar.sync 2, 64;\n")
+    ENTRY("parted", "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; @%p1 bra other;\n.loc 1 71 5\n"
+                    "bar.sync 1, 64;\nret;\nother:\n.loc 1 72 5\nbar.sync 2, 64;\n")
     ENTRY("met", "bar.sync 0; bar.sync 1, 64; mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; @%p1 ret; bar.sync 0;\n")
     /* the grid's barrier; with o = 1 the second block goes home */
     ENTRY("grid", "mov.u32 %r1, %ctaid.x; cvt.u64.u32 %rd1, %r1; setp.eq.u64 %p1, %c, 1; setp.eq.u32 %p2, %r1, 1;\n"

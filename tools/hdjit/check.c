@@ -83,8 +83,8 @@ int checks_begin(const options *o, session *s, checks *c, const arguments *args)
     case 0:
         return 0;
     case CHECK_UNKNOWN:
-        return fail(EXIT_CODE_USAGE, "--check is '%s': expected words out of memory, race and init, with commas between",
-                    o->checks);
+        return fail(EXIT_CODE_USAGE, "--check is '%s': expected words out of memory, race and init, with commas "
+                    "between", o->checks);
     default:
         return fail(EXIT_CODE_FAILED, "--check: the soft driver is in use already");
     }

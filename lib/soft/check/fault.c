@@ -89,9 +89,10 @@ void hdsoft__check_cooperative(const char *kernel, uint64_t blocks, uint64_t fit
         return;
     char bytes[TEXT_BYTES];
     hdsoft_text text = {bytes, sizeof bytes, 0};
-    hdsoft_text_append(&text, "deadlock: kernel '%s' would never meet at the grid's barrier: the cooperative launch of %llu "
-                       "blocks is refused, as the device holds %llu of them at a time\n    the launch was ", kernel,
-                       (unsigned long long)blocks, (unsigned long long)fit);
+    hdsoft_text_append(&text,
+                       "deadlock: kernel '%s' would never meet at the grid's barrier: the cooperative launch of %llu "
+                       "blocks is refused, as the device holds %llu of them at a time\n    the launch was ",
+                       kernel, (unsigned long long)blocks, (unsigned long long)fit);
     hdsoft__site_describe(hdsoft__site_here(), &text);
     hdsoft__report report = {.kind = "deadlock", .kernel = kernel, .text = bytes};
     hdsoft__report_add(&report);

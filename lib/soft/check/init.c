@@ -185,15 +185,18 @@ static void report_copy(const hdsoft__operation *operation, const gaps *found, u
 {
     char buffer[TEXT_BYTES];
     hdsoft_text text = {buffer, sizeof buffer, 0};
-    hdsoft_text_append(&text, "uninitialised copy: %llu of %llu bytes that a copy takes to the host were never written, "
-                       "the first at 0x%llx, ", (unsigned long long)found->bytes, (unsigned long long)bytes,
-                       (unsigned long long)found->first);
+    hdsoft_text_append(&text,
+                       "uninitialised copy: %llu of %llu bytes that a copy takes to the host were never written, the "
+                       "first at 0x%llx, ",
+                       (unsigned long long)found->bytes, (unsigned long long)bytes, (unsigned long long)found->first);
     describe_place(found->first, &text);
     hdsoft_text_append(&text, "\n    the copy was enqueued by ");
     hdsoft__site_describe(operation->enqueued, &text);
     uint64_t allocation = describe_allocation(found->first, &text);
-    hdsoft__report report = {.kind = "uninitialised copy", .distinct = (uint64_t)(uintptr_t)operation->enqueued ^ allocation,
-                             .allocation = allocation, .text = buffer};
+    hdsoft__report report = {.kind = "uninitialised copy",
+                             .distinct = (uint64_t)(uintptr_t)operation->enqueued ^ allocation,
+                             .allocation = allocation,
+                             .text = buffer};
     hdsoft__report_add(&report);
 }
 

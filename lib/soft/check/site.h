@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where in the host program something was made or freed: the entry point that was called and the frames of its caller.
- * Captured by the entry points while a check is on, before they take a lock, kept for as long as the process lives, each place once, so that
- * whoever holds one need not care who else does. Thread-safe; the lock is a leaf.
+ * Where in the host program something was made or freed: the entry point that was called and the frames of its
+ * caller. Captured by the entry points while a check is on, before they take a lock, kept for as long as the process
+ * lives, each place once, so that whoever holds one need not care who else does. Thread-safe; the lock is a leaf.
  */
 #ifndef HDSOFT_CHECK_SITE_H
 #define HDSOFT_CHECK_SITE_H
