@@ -10,6 +10,7 @@
 #include "config.h"
 #include "device/runtime.h"
 #include "jit/image_api.h"
+#include "jit/lookup.h"
 #include "jit/manifest.h"
 #include "jit/message.h"
 #include "jit/state.h"
@@ -169,12 +170,9 @@ static hdrt_status name_link(struct link *link)
 
 static hdrt__code *look_up(struct link *link)
 {
-    hdrt__code *code = hdrt__memory_image(link->jit->memory, &link->name);
-    size_t size;
-    unsigned char *bytes = code ? NULL : hdrt__store_read(link->jit->store, &link->name, HDRT__ENTRY_IMAGE, &size);
-    if (bytes && (code = hdrt__code_read(bytes, size, &link->name)) != NULL)
-        hdrt__memory_keep(link->jit->memory, code);
-    free(bytes);
+    hdrt__miss miss = {0};
+    hdrt__code *code = hdrt__find_image(link->jit, &link->name, &miss);
+    hdrt__miss_free(&miss);
     return code;
 }
 

@@ -50,7 +50,7 @@ static uint32_t folders_for(hdrt__jit *jit, const hdrt__digest *name)
     return hdrt__memory_rejected(jit->memory, name) ? 1 : hdrt__store_count(jit->store);
 }
 
-static hdrt__code *find_image(hdrt__jit *jit, const hdrt__digest *name, hdrt__miss *miss)
+hdrt__code *hdrt__find_image(hdrt__jit *jit, const hdrt__digest *name, hdrt__miss *miss)
 {
     hdrt__code *code = hdrt__memory_image(jit->memory, name);
     if (code) {
@@ -88,7 +88,7 @@ static hdrt__code *match(hdrt__jit *jit, hdrt__manifest *manifest, bool *out_ref
         hdrt_cache_reason reason = hdrt__files_current(&manifest->states[i].files, &refreshed, &path);
         hdrt__code *code = NULL;
         if (reason == HDRT_CACHE_HIT)
-            code = find_image(jit, &manifest->states[i].image, miss);
+            code = hdrt__find_image(jit, &manifest->states[i].image, miss);
         else
             note(miss, reason, path.bytes && !path.failed ? (const char *)path.bytes : NULL);
         hdrt__buffer_free(&path);

@@ -28,6 +28,9 @@ const char *hdrt__miss_words(const hdrt__miss *miss);
 hdrt__code *hdrt__look_up(hdrt__jit *jit, const hdrt__digest *key, hdrt__manifest *memory, hdrt__miss *miss,
                           hdrt__files *out_files);
 
+/* The image of that name, from memory or a folder; NULL: not found, and *miss says why. */
+hdrt__code *hdrt__find_image(hdrt__jit *jit, const hdrt__digest *name, hdrt__miss *miss);
+
 /* What explanations are told: the state that matched or the one that nearly did, and where. */
 typedef struct hdrt__finding {
     hdrt_cache_reason reason;
