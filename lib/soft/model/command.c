@@ -7,9 +7,35 @@
 #include "soft/model/graph.h"
 #include "soft/model/trace.h"
 
+/* So many commands are kept for the next ones: as many as a stream has launches in turn. Memory that is given back to
+ * the system and taken again costs more than all else at an enqueue. */
+#define SPARE_MOST HDSOFT__LAUNCH_DEPTH
+
+static hdsoft__command *fresh_command(void)
+{
+    hdsoft__command *command = hdsoft__the.spare;
+    if (!command)
+        return calloc(1, sizeof *command);
+    hdsoft__the.spare = command->next;
+    hdsoft__the.spare_count--;
+    memset(command, 0, sizeof *command);
+    return command;
+}
+
+static void discard_command(hdsoft__command *command)
+{
+    if (hdsoft__the.spare_count >= SPARE_MOST) {
+        free(command);
+        return;
+    }
+    command->next = hdsoft__the.spare;
+    hdsoft__the.spare = command;
+    hdsoft__the.spare_count++;
+}
+
 hdsoft__command *hdsoft__command_new(hdsoft__precedence *order)
 {
-    hdsoft__command *command = calloc(1, sizeof *command);
+    hdsoft__command *command = fresh_command();
     if (!command)
         return NULL;
     command->works = command->only;
@@ -21,7 +47,7 @@ hdsoft__command *hdsoft__command_new(hdsoft__precedence *order)
         if (!command->works || !command->ready) {
             free(command->works);
             free(command->ready);
-            free(command);
+            discard_command(command);
             return NULL;
         }
     }
@@ -56,7 +82,7 @@ void hdsoft__command_free(hdsoft__command *command)
     hdsoft__precedence_release(command->order);
     hdsoft__mark_release(command->mark);
     free(command->dependencies);
-    free(command);
+    discard_command(command);
 }
 
 /* ---- completion ---- */

@@ -287,6 +287,8 @@ typedef struct hdsoft__driver {
     bool options_set;                                /* by hdsoft_set_policy, which goes before the environment */
     uint64_t clock;                                  /* virtual time, ns */
     hdsoft__policy policy;                           /* the options' */
+    hdsoft__command *spare;                          /* for the next ones */
+    unsigned spare_count;
     unsigned demand;                                 /* streams that were forced further than they have got */
     uint64_t gpu_waits;                              /* waits for events that streams went through */
     int level;                                       /* of x86 that kernels run on; -1: the best */
