@@ -414,6 +414,83 @@ START_TEST(reuse)
 }
 END_TEST
 
+static long resident_pages(void)
+{
+    long size = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%ld %ld", &size, &resident), 2);
+    fclose(file);
+    return resident;
+}
+
+/* What nobody can race with any more is forgotten; what somebody can is not, however much came between. */
+START_TEST(long_programs)
+{
+    enum { ROUNDS = 60, EACH = 1500 };
+    begin(0);
+    race_launch(one, "store", memory, 4);
+    race_launch(one, "load", memory + 2000, 4);
+    long pages = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < EACH; i++)
+            OK(cuMemsetD8Async(memory + 8 + i % 1000, 1, 1 + i % 7, two));
+        OK(cuStreamSynchronize(two));
+        if (round == ROUNDS / 2)
+            pages = resident_pages();
+    }
+    ck_assert_uint_eq(race_count(), 0);
+    ck_assert_int_lt(resident_pages() - pages, 16 * 256); /* MiB */
+    race_launch(two, "load", memory, 4);
+    A_RACE();
+    race_launch(one, "load", memory + 2000, 4);
+    OK(cuStreamSynchronize(two));
+    race_launch(two, "load", memory + 2000, 4);
+    NO_RACE();
+}
+END_TEST
+
+/* The same where the host never asks: one stream's order is enough. */
+START_TEST(programs_without_end)
+{
+    begin(0);
+    for (unsigned i = 0; i < 70000; i++)
+        OK(cuMemsetD8Async(memory + i % 1000, 1, 1 + i % 7, two));
+    race_launch(one, "load", memory + 990, 4);
+    A_RACE();
+}
+END_TEST
+
+/* Memory of another device, whose executor is another thread. */
+START_TEST(two_devices)
+{
+    setenv("HDSOFT_DEVICES", "2", 1);
+    begin(_i);
+    hdcu_context second;
+    OK(cuDevicePrimaryCtxRetain(&second, 1));
+    OK(cuCtxEnablePeerAccess(second, 0));
+    OK(cuCtxSetCurrent(second));
+    OK(cuCtxEnablePeerAccess(context, 0));
+    hdcu_pointer far = new_memory(1024);
+    hdcu_stream there = new_stream(HDCU_STREAM_NON_BLOCKING);
+    hdcu_event event = new_event(0);
+    OK(cuMemsetD8Async(far, 1, 100, there));
+    OK(cuEventRecord(event, there));
+    OK(cuCtxSetCurrent(context));
+    OK(cuStreamWaitEvent(one, event, 0));
+    race_launch(one, "load", far, 100);
+    NO_RACE();
+    OK(cuCtxSetCurrent(second));
+    OK(cuMemsetD8Async(far, 1, 100, there));
+    OK(cuCtxSetCurrent(context));
+    race_launch(one, "load", far, 100);
+    OK(cuCtxSetCurrent(second));
+    OK(cuCtxSynchronize());
+    OK(cuCtxSetCurrent(context));
+    A_RACE();
+}
+END_TEST
+
 START_TEST(texts)
 {
     begin(_i);
@@ -457,6 +534,9 @@ int main(void)
     tcase_add_loop_test(all, unordered_frees, 0, 2 * RACE_POLICIES);
     tcase_add_loop_test(all, reuse, 0, RACE_POLICIES);
     tcase_add_loop_test(all, texts, 0, RACE_POLICIES);
+    tcase_add_test(all, long_programs);
+    tcase_add_test(all, programs_without_end);
+    tcase_add_loop_test(all, two_devices, 0, RACE_POLICIES);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_set_tap(runner, "-");
