@@ -3,10 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "jit/files.h"
+#include "jit/memo.h"
+#include "jit/search.h"
 #include "jit/state.h"
 
+#define FOLDER_LIMIT 64u
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
@@ -47,6 +52,88 @@ static const char *kind_name(hdrt_compiler compiler)
     return compiler == HDRT_COMPILER_NVRTC ? "NVRTC" : "clang";
 }
 
+/* ---- the search for clang, remembered ---------------------------------------------------------------------------- */
+
+static hdrt__digest clang_memo(const char *folders)
+{
+    hdrt__hasher hasher;
+    hdrt__hasher_begin(&hasher, "hdrt clang in PATH");
+    hdrt__hasher_text(&hasher, 1, folders);
+    return hdrt__hasher_end(&hasher);
+}
+
+/* Whether clang is looked for in PATH, which takes hundreds of looks for names that are not there. */
+static bool in_path(const hdrt__jit *jit)
+{
+    return !(jit->clang && *jit->clang) && !hdrt__environment(HDRT__ENV_CLANG);
+}
+
+/* What an earlier search found, if since then nothing came into or left the folders. */
+static bool recall_clang(hdrt__jit *jit, hdrt__found_list *out)
+{
+    hdrt__memo_file *files;
+    uint32_t count;
+    const hdrt__digest name = clang_memo(hdrt__program_folders());
+    char *path = in_path(jit) ? hdrt__memo_read(jit->store, &name, &files, &count) : NULL;
+    if (!path)
+        return false;
+    hdrt__memo_files_free(files, count);
+    hdrt__found *found = calloc(1, sizeof(*found));
+    char *rule = strdup("PATH");
+    if (!found || !rule) {
+        free(found);
+        free(rule);
+        free(path);
+        return false;
+    }
+    *found = (hdrt__found){.path = path, .rule = rule};
+    *out = (hdrt__found_list){found, 1, 1};
+    return true;
+}
+
+/* Takes the folders of PATH into `files`, as many as fit; false if one does not tell what comes into it. */
+static bool stamp_folders(const char *folders, hdrt__memo_file files[FOLDER_LIMIT], uint32_t *count)
+{
+    while (*folders) {
+        size_t size = strcspn(folders, ":");
+        char *folder = *folders == '/' ? strndup(folders, size) : NULL;
+        if (*folders == '/' && (!folder || *count == FOLDER_LIMIT)) {
+            free(folder);
+            return false;
+        }
+        if (folder) {
+            files[*count] = (hdrt__memo_file){folder, hdrt__memo_stamp(folder)};
+            if (files[(*count)++].stamp.inode != 0 && !hdrt__folders_tell(folder))
+                return false;
+        }
+        folders += size + (folders[size] == ':');
+    }
+    return true;
+}
+
+static void keep_clang(hdrt__jit *jit, const hdrt__found_list *list, const hdrt__memo_file *files, uint32_t count)
+{
+    const hdrt__digest name = clang_memo(hdrt__program_folders());
+    if (list->count == 1 && list->items[0].path)
+        hdrt__memo_write(jit->store, &name, list->items[0].path, files, count);
+}
+
+static hdrt_status find_clang(hdrt__jit *jit, hdrt__found_list *out)
+{
+    hdrt__memo_file files[FOLDER_LIMIT];
+    uint32_t count = 0;
+    if (recall_clang(jit, out))
+        return HDRT_OK;
+    /* The folders' stamps first: what changes while they are searched is seen next time. */
+    bool stamped = in_path(jit) && stamp_folders(hdrt__program_folders(), files, &count);
+    hdrt_status status = hdrt__find_clangs(jit->clang, out);
+    if (status == HDRT_OK && stamped)
+        keep_clang(jit, out, files, count);
+    for (uint32_t i = 0; i < count; i++)
+        free(files[i].path);
+    return status;
+}
+
 /* Under the lock: look for compilers of a kind, in all places unless one is good enough before. */
 static hdrt_status search(hdrt__jit *jit, hdrt_compiler compiler, hdrt__found_enough *enough, void *context)
 {
@@ -59,7 +146,7 @@ static hdrt_status search(hdrt__jit *jit, hdrt_compiler compiler, hdrt__found_en
         return hdrt__fail_memory(sizeof(*compilers), "the search for compilers");
     hdrt_status status = compiler == HDRT_COMPILER_NVRTC
                              ? hdrt__find_nvrtcs(jit->nvrtc, enough, context, &compilers->list)
-                             : hdrt__find_clangs(jit->clang, &compilers->list);
+                             : find_clang(jit, &compilers->list);
     if (status == HDRT_OK && !(compilers->identities = calloc(compilers->list.count, sizeof(hdrt__identity)))) {
         hdrt__found_list_free(&compilers->list);
         status = hdrt__fail_memory(sizeof(hdrt__identity), "the compilers");
@@ -207,7 +294,7 @@ static hdrt_status identify(hdrt__jit *jit, hdrt_compiler compiler, uint32_t ind
     if (!hdrt__identity_current(identity)) {
         hdrt__identity_free(identity);
         hdrt_status status = hdrt__identity_of(compiler, &compilers->list.items[index], jit->worker, jit->prelude,
-                                               jit->recorder, identity);
+                                               jit->recorder, jit->store, identity);
         if (status != HDRT_OK) {
             search_again(compilers); /* it is gone: look again next time */
             return status;

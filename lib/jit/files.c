@@ -132,8 +132,7 @@ static const char *item_name(const struct item *item)
     return strrchr(item->path, '/') + 1;
 }
 
-/* File systems whose folders' times change whenever a name comes or goes. */
-static bool folders_tell(const char *path)
+bool hdrt__folders_tell(const char *path)
 {
     struct statfs system;
     if (statfs(path, &system) != 0)
@@ -179,7 +178,7 @@ static bool pack_folder(const struct item *items, uint32_t count, uint64_t when_
     char *path = strndup(items->path, items->folder_size);
     if (!path)
         return false;
-    if (files < count && folders_tell(path) && stamp_folder(path, &stamp)) {
+    if (files < count && hdrt__folders_tell(path) && stamp_folder(path, &stamp)) {
         marks = FOLDER_TELLS;
         if (!hdrt__stamp_racy(&stamp, when_ns))
             put_stamp(stamp_bytes, &stamp);

@@ -36,6 +36,9 @@ bool hdrt__files_valid(const hdrt__files *files);
  */
 hdrt_cache_reason hdrt__files_current(hdrt__files *files, bool *out_refreshed, hdrt__buffer *path);
 
+/* Whether the file system of a folder changes its times whenever a name comes into it or leaves it. */
+bool hdrt__folders_tell(const char *path);
+
 /* Every file: `digest` NULL for one that was looked for in vain. Paths are valid during the call. */
 typedef void (*hdrt__files_visitor)(void *context, const char *path, const hdrt__digest *digest);
 void hdrt__files_each(const hdrt__files *files, hdrt__files_visitor visitor, void *context);

@@ -18,13 +18,15 @@
 /* Libraries that decide what clang makes; the rest of what it links is the system's. */
 static const char *const clang_libraries[] = {"libLLVM", "libclang-cpp", NULL};
 
+#define MEMO_FORMAT 1u
+#define LOADER_CACHE "/etc/ld.so.cache"
 #define WHOLE_FILE_LIMIT ((size_t)1 << 30)
 
 static bool watch(hdrt__identity *identity, const char *path, const hdrt__stamp *stamp)
 {
     if (identity->count == identity->capacity) {
         uint32_t capacity = identity->capacity ? identity->capacity * 2 : 8;
-        hdrt__identity_file *bigger = reallocarray(identity->files, capacity, sizeof(*bigger));
+        hdrt__memo_file *bigger = reallocarray(identity->files, capacity, sizeof(*bigger));
         if (!bigger)
             return false;
         identity->files = bigger;
@@ -33,7 +35,7 @@ static bool watch(hdrt__identity *identity, const char *path, const hdrt__stamp 
     char *copy = strdup(path);
     if (!copy)
         return false;
-    identity->files[identity->count++] = (hdrt__identity_file){copy, *stamp};
+    identity->files[identity->count++] = (hdrt__memo_file){copy, *stamp};
     return true;
 }
 
@@ -160,12 +162,43 @@ static hdrt_status add_prelude(hdrt__identity *identity, hdrt__buffer *lines, co
     return status;
 }
 
-hdrt_status hdrt__identity_of(hdrt_compiler compiler, const hdrt__found *found, const char *worker, const char *prelude,
-                              const char *recorder, hdrt__identity *out)
+static hdrt_status watch_place(hdrt__identity *identity, const char *path)
+{
+    const hdrt__stamp stamp = hdrt__memo_stamp(path);
+    return watch(identity, path, &stamp) ? HDRT_OK : no_memory();
+}
+
+/* What leads to other files without one of them changing: links, new libraries, new headers. */
+static hdrt_status watch_places(hdrt__identity *identity, const hdrt__found *found, const char *prelude)
+{
+    hdrt_status status = watch_place(identity, found->path);
+    if (status == HDRT_OK)
+        status = watch_place(identity, LOADER_CACHE);
+    if (status == HDRT_OK && prelude)
+        status = watch_place(identity, prelude);
+    return status;
+}
+
+static hdrt__digest memo_name(hdrt_compiler compiler, const hdrt__found *found, const char *worker, const char *prelude,
+                              const char *recorder)
+{
+    hdrt__hasher hasher;
+    hdrt__hasher_begin(&hasher, "hdrt compiler's memo");
+    hdrt__hasher_number(&hasher, 1, MEMO_FORMAT);
+    hdrt__hasher_number(&hasher, 2, compiler);
+    hdrt__hasher_text(&hasher, 3, found->path);
+    hdrt__hasher_text(&hasher, 4, found->builtins);
+    hdrt__hasher_text(&hasher, 5, worker);
+    hdrt__hasher_text(&hasher, 6, prelude);
+    hdrt__hasher_text(&hasher, 7, recorder);
+    return hdrt__hasher_end(&hasher);
+}
+
+static hdrt_status look(hdrt_compiler compiler, const hdrt__found *found, const char *worker, const char *prelude,
+                        const char *recorder, hdrt__identity *out)
 {
     bool clang = compiler == HDRT_COMPILER_CLANG;
     hdrt__buffer lines = HDRT__BUFFER_INIT;
-    *out = (hdrt__identity){0};
     hdrt_status status = add_file(out, &lines, found->path);
     if (status == HDRT_OK && found->builtins)
         status = add_file(out, &lines, found->builtins);
@@ -177,31 +210,45 @@ hdrt_status hdrt__identity_of(hdrt_compiler compiler, const hdrt__found *found, 
         status = add_companion(out, &lines, "file recorder", recorder);
     if (status == HDRT_OK && clang && prelude)
         status = add_prelude(out, &lines, prelude);
-    out->digest = hdrt__digest_of(lines.bytes, lines.size);
-    out->lines = hdrt__buffer_take(&lines, NULL);
-    if (status == HDRT_OK && !out->lines)
+    if (status == HDRT_OK)
+        status = watch_places(out, found, clang ? prelude : NULL);
+    if (status == HDRT_OK && !(out->lines = hdrt__buffer_take(&lines, NULL)))
         status = no_memory();
     hdrt__buffer_free(&lines);
+    return status;
+}
+
+hdrt_status hdrt__identity_of(hdrt_compiler compiler, const hdrt__found *found, const char *worker, const char *prelude,
+                              const char *recorder, hdrt__store *store, hdrt__identity *out)
+{
+    hdrt_status status = HDRT_OK;
+    *out = (hdrt__identity){0};
+    const hdrt__digest memo = memo_name(compiler, found, worker, prelude, recorder);
+    if (store && (out->lines = hdrt__memo_read(store, &memo, &out->files, &out->count)) != NULL) {
+        out->capacity = out->count;
+    } else {
+        status = look(compiler, found, worker, prelude, recorder, out);
+        if (status == HDRT_OK && store)
+            hdrt__memo_write(store, &memo, out->lines, out->files, out->count);
+    }
     if (status != HDRT_OK)
         hdrt__identity_free(out);
+    else
+        out->digest = hdrt__digest_of(out->lines, strlen(out->lines));
     return status;
 }
 
 bool hdrt__identity_current(const hdrt__identity *identity)
 {
-    for (uint32_t i = 0; i < identity->count; i++) {
-        hdrt__stamp now;
-        if (!hdrt__stamp_file(identity->files[i].path, &now) || !hdrt__stamp_equal(&now, &identity->files[i].stamp))
+    for (uint32_t i = 0; i < identity->count; i++)
+        if (!hdrt__memo_current(identity->files[i].path, &identity->files[i].stamp))
             return false;
-    }
     return identity->count > 0;
 }
 
 void hdrt__identity_free(hdrt__identity *identity)
 {
-    for (uint32_t i = 0; i < identity->count; i++)
-        free(identity->files[i].path);
-    free(identity->files);
+    hdrt__memo_files_free(identity->files, identity->count);
     free(identity->lines);
     *identity = (hdrt__identity){0};
 }

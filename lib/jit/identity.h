@@ -12,26 +12,23 @@
 
 #include "base/digest.h"
 #include "jit/find.h"
-#include "jit/stamp.h"
-
-typedef struct hdrt__identity_file {
-    char *path;
-    hdrt__stamp stamp;
-} hdrt__identity_file;
+#include "jit/memo.h"
+#include "jit/store.h"
 
 typedef struct hdrt__identity {
     hdrt__digest digest; /* of the lines */
     char *lines;         /* one for each file, for explanations; ended by a line end each */
-    hdrt__identity_file *files;
+    hdrt__memo_file *files; /* watched: what else would change the lines */
     uint32_t count, capacity;
 } hdrt__identity;
 
 /*
- * The identity of what was found. `worker`, `prelude` (a folder) and `recorder` may be NULL.
+ * The identity of what was found. `worker`, `prelude` (a folder) and `recorder` may be NULL; so may `store`, which
+ * keeps it for the next start as long as no file of it changes.
  * HDRT_OK; HDRT_ERROR_NO_COMPILER  a file of it cannot be looked at; HDRT_ERROR_OUT_OF_MEMORY.
  */
 hdrt_status hdrt__identity_of(hdrt_compiler compiler, const hdrt__found *found, const char *worker, const char *prelude,
-                              const char *recorder, hdrt__identity *out);
+                              const char *recorder, hdrt__store *store, hdrt__identity *out);
 
 /* Whether none of the files changed since. A few system calls, nothing is read. */
 bool hdrt__identity_current(const hdrt__identity *identity);

@@ -18,12 +18,15 @@ void hdrt__memo_files_free(hdrt__memo_file *files, uint32_t count)
     free(files);
 }
 
-bool hdrt__memo_current(const char *path, const hdrt__stamp *stamp)
+hdrt__stamp hdrt__memo_stamp(const char *path)
 {
     struct stat status;
-    if (stat(path, &status) != 0)
-        return false;
-    const hdrt__stamp now = hdrt__stamp_of(&status);
+    return stat(path, &status) == 0 ? hdrt__stamp_of(&status) : (hdrt__stamp){0};
+}
+
+bool hdrt__memo_current(const char *path, const hdrt__stamp *stamp)
+{
+    const hdrt__stamp now = hdrt__memo_stamp(path);
     return hdrt__stamp_equal(&now, stamp);
 }
 

@@ -11,7 +11,7 @@
 
 typedef struct hdrt__memo_file {
     char *path;        /* absolute; links are followed */
-    hdrt__stamp stamp; /* of a file or folder */
+    hdrt__stamp stamp; /* of a file or folder; all zeros: nothing is there */
 } hdrt__memo_file;
 
 /* The text of an entry whose files are all as they were, malloc'ed, or NULL. The files are malloc'ed with it. */
@@ -21,7 +21,8 @@ void hdrt__memo_write(hdrt__store *store, const hdrt__digest *name, const char *
                       uint32_t count);
 void hdrt__memo_files_free(hdrt__memo_file *files, uint32_t count);
 
-/* Whether the stamp of what is at a path now, a file or folder, is this one. */
+/* The stamp of what is at a path now, a file or folder; zeros if nothing is. */
+hdrt__stamp hdrt__memo_stamp(const char *path);
 bool hdrt__memo_current(const char *path, const hdrt__stamp *stamp);
 
 /* Whether bytes are an undamaged memo of that name. */

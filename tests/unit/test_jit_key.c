@@ -694,7 +694,7 @@ START_TEST(identities)
     strcpy(clang, in_root("clang"));
     found.path = clang;
     for (int i = 0; i < 5; i++) {
-        ck_assert_int_eq(hdrt__identity_of(HDRT_COMPILER_CLANG, &found, worker, prelude, NULL, &before), HDRT_OK);
+        ck_assert_int_eq(hdrt__identity_of(HDRT_COMPILER_CLANG, &found, worker, prelude, NULL, NULL, &before), HDRT_OK);
         ck_assert(hdrt__identity_current(&before));
         struct timespec past[2] = {{1000 + i, 0}, {1000 + i, 0}};
         if (i == 0)
@@ -709,7 +709,7 @@ START_TEST(identities)
             write_file(in_root("prelude/more.h"), "int q;", 6);
         if (i < 4)
             ck_assert_msg(!hdrt__identity_current(&before), "case %d", i);
-        ck_assert_int_eq(hdrt__identity_of(HDRT_COMPILER_CLANG, &found, worker, prelude, NULL, &after), HDRT_OK);
+        ck_assert_int_eq(hdrt__identity_of(HDRT_COMPILER_CLANG, &found, worker, prelude, NULL, NULL, &after), HDRT_OK);
         /* What it is made of counts, not when it was installed. */
         ck_assert_msg(hdrt__digest_equal(&before.digest, &after.digest) == (i == 1), "case %d", i);
         hdrt__identity_free(&before);
@@ -718,21 +718,21 @@ START_TEST(identities)
     hdrt_status status = HDRT_OK;
     FAILING_MALLOC_EACH(n)
     {
-        status = hdrt__identity_of(HDRT_COMPILER_CLANG, &found, worker, prelude, NULL, &after);
+        status = hdrt__identity_of(HDRT_COMPILER_CLANG, &found, worker, prelude, NULL, NULL, &after);
         hdrt__identity_free(&after);
     }
     ck_assert_int_eq(status, HDRT_OK);
     /* A link to the compiler is the same compiler; a moved worker too. */
-    ck_assert_int_eq(hdrt__identity_of(HDRT_COMPILER_CLANG, &found, worker, prelude, NULL, &before), HDRT_OK);
+    ck_assert_int_eq(hdrt__identity_of(HDRT_COMPILER_CLANG, &found, worker, prelude, NULL, NULL, &before), HDRT_OK);
     ck_assert_int_eq(symlink("clang", in_root("clang-link")), 0);
     ck_assert_int_eq(rename(worker, in_root("moved")), 0);
     found.path = (char *)in_root("clang-link");
-    ck_assert_int_eq(hdrt__identity_of(HDRT_COMPILER_CLANG, &found, in_root("moved"), prelude, NULL, &after), HDRT_OK);
+    ck_assert_int_eq(hdrt__identity_of(HDRT_COMPILER_CLANG, &found, in_root("moved"), prelude, NULL, NULL, &after), HDRT_OK);
     ck_assert(hdrt__digest_equal(&before.digest, &after.digest));
     hdrt__identity_free(&before);
     hdrt__identity_free(&after);
     found.path = (char *)in_root("gone");
-    ck_assert_int_eq(hdrt__identity_of(HDRT_COMPILER_CLANG, &found, NULL, NULL, NULL, &after), HDRT_ERROR_NO_COMPILER);
+    ck_assert_int_eq(hdrt__identity_of(HDRT_COMPILER_CLANG, &found, NULL, NULL, NULL, NULL, &after), HDRT_ERROR_NO_COMPILER);
 }
 END_TEST
 
