@@ -148,7 +148,8 @@ static hdrt_status name_link(struct link *link)
     hdrt__identity identity;
     hdrt__hasher hasher;
     const hdrt__found found = {.path = link->linker};
-    hdrt_status status = hdrt__identity_of(HDRT_COMPILER_NVRTC, &found, link->jit->worker, NULL, NULL, &identity);
+    hdrt_status status = hdrt__identity_of(HDRT_COMPILER_NVRTC, &found, link->jit->worker, NULL, NULL, link->jit->store,
+                                           &identity);
     if (status != HDRT_OK)
         return status;
     hdrt__hasher_begin(&hasher, "hdrt link");

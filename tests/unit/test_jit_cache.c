@@ -68,7 +68,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    char command[128];
+    char command[192];
     snprintf(command, sizeof command, "chmod -R u+rwx %s; rm -rf %s", root, root);
     ck_assert_int_eq(system(command), 0);
 }
