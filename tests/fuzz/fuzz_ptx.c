@@ -1,34 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The PTX parser, and a short run of what it accepts, under libFuzzer:
- *
- *   clang-19 -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-strict-aliasing -DHDSOFT_LEVEL=base \
- *     -Ilib tests/fuzz/fuzz_ptx.c lib/soft/ptx/[a-z]*.c lib/soft/exec/[a-z]*.c lib/soft/model/memory.c \
- *     lib/soft/model/address_space.c -lm -o fuzz_ptx
- *   ./fuzz_ptx -max_len=4096 corpus/
+ * The whole engine on untrusted text, under libFuzzer (fuzz.sh builds and runs it): parse it, place its globals, and run
+ * every entry for a little, among them entries that fault, that wait for ever and that start from random parameters.
  */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "soft/exec/engine.h"
 #include "soft/model/memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void run_one(const hdsoft_program *program, const hdsoft_instance *instance, hdsoft_memory *memory)
+#define ENTRIES 16
+
+static void run_entry(const hdsoft_instance *instance, const hdsoft_entry *entry, hdsoft_memory *memory,
+                      const unsigned char *parameters, bool cooperative)
 {
-    static const unsigned char parameters[32768];
-    for (size_t i = 0; i < hdsoft_program_entry_count(program) && i < 2; i++) {
-        hdsoft_launch launch = {.instance = instance, .entry = hdsoft_program_entry(program, i), .grid = {2, 1, 1},
-                                .block = {40, 1, 1}, .parameters = parameters, .memory = memory, .multiprocessors = 1,
-                                .dynamic_shared_bytes = 64};
-        hdsoft_run *run;
-        hdsoft_fault fault;
-        if (hdsoft_run_begin(&launch, &run))
-            continue;
-        for (int step = 0; step < 4 && hdsoft_run_step(run, 2000, NULL, &fault) == 1;)
-            step++;
-        hdsoft_run_end(run);
+    hdsoft_launch launch = {.instance = instance, .entry = entry, .grid = {2, 1, 1}, .block = {40, 1, 1},
+                            .parameters = parameters, .memory = memory, .multiprocessors = 1,
+                            .dynamic_shared_bytes = 64, .cooperative = cooperative, .seed = cooperative ? 7 : 0};
+    hdsoft_run *run;
+    hdsoft_fault fault;
+    if (hdsoft_run_begin(&launch, &run))
+        return;
+    for (int step = 0; step < 4 && hdsoft_run_step(run, 2000, NULL, &fault) == 1;)
+        step++;
+    hdsoft_run_end(run);
+}
+
+/* Once with zeros, once with an address that is there and numbers that are small. */
+static void run_all(const hdsoft_program *program, const hdsoft_instance *instance, hdsoft_memory *memory)
+{
+    static const unsigned char zeros[32768];
+    static unsigned char addresses[32768];
+    hdsoft_range range;
+    if (hdsoft_memory_allocate(memory, 4096, 256, HDSOFT_RANGE_DEVICE, &range))
+        return;
+    for (size_t i = 0; i + 8 <= sizeof addresses; i += 8)
+        memcpy(addresses + i, &range.base, 8);
+    size_t count = hdsoft_program_entry_count(program);
+    for (size_t i = 0; i < count && i < ENTRIES; i++) {
+        run_entry(instance, hdsoft_program_entry(program, i), memory, zeros, false);
+        run_entry(instance, hdsoft_program_entry(program, i), memory, addresses, true);
     }
 }
 
@@ -43,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hdsoft_memory *hosts = hdsoft__memory_create(0, NULL);
     hdsoft_memory *memory = hosts ? hdsoft__memory_create(1u << 24, hosts) : NULL;
     if (memory && hdsoft_instance_create(program, memory, &instance, &text) == 0) {
-        run_one(program, instance, memory);
+        run_all(program, instance, memory);
         hdsoft_instance_destroy(instance);
     }
     if (memory)

@@ -84,6 +84,8 @@ static unsigned char *row_of(unsigned char *cells, uint32_t offset, uint32_t row
 /* Arguments: all lanes' rows; what inactive lanes get nobody reads. */
 static void pass(const hdsoft_warp *warp, const hdsoft_call *call, const hdsoft_formal *formals, unsigned char *cells)
 {
+    if (!call->actual_count)
+        return; /* a program of such calls has no list of them */
     const hdsoft_formal *actuals = warp->run->program->actuals + call->first_actual;
     for (uint32_t i = call->return_count; i < call->actual_count; i++) {
         uint32_t size = actuals[i].size < formals[i].size ? actuals[i].size : formals[i].size;
@@ -96,6 +98,8 @@ static void pass(const hdsoft_warp *warp, const hdsoft_call *call, const hdsoft_
 static void give_back(const hdsoft_program *program, const hdsoft_call *call, const hdsoft_formal *formals,
                       unsigned char *from, unsigned char *to, uint32_t lanes)
 {
+    if (!call->return_count)
+        return;
     const hdsoft_formal *actuals = program->actuals + call->first_actual;
     for (uint32_t i = 0; i < call->return_count; i++) {
         uint32_t size = actuals[i].size < formals[i].size ? actuals[i].size : formals[i].size;
