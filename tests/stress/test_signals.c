@@ -5,19 +5,21 @@
  */
 #include <check.h>
 #include <errno.h>
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <hdrt.h>
 
-#define SIGNALS 500
+#define SIGNALS 1000
 
 static atomic_int signals_handled, children_signalled;
 static atomic_bool stop;
@@ -50,7 +52,7 @@ static hdrt_runtime *runtime_open(void)
 }
 
 /* Compile a source that was never seen before. */
-static hdrt_status compile(hdrt_runtime *runtime, int number)
+static hdrt_status compile_by(hdrt_runtime *runtime, hdrt_compiler compiler, int number)
 {
     hdrt_source source = HDRT_SOURCE_INIT;
     hdrt_compile_options options = HDRT_COMPILE_OPTIONS_INIT;
@@ -59,7 +61,8 @@ static hdrt_status compile(hdrt_runtime *runtime, int number)
     char text[256];
     snprintf(text, sizeof text, "extern \"C\" __global__ void k%d(int *p) { *p = %d; }", number, number);
     source.text = text;
-    options.compiler = HDRT_COMPILER_CLANG;
+    options.compiler = compiler;
+    options.kind = HDRT_CODE_PTX;
     hdrt_status status = hdrt_image_compile(runtime, &source, &options, &image);
     if (status == HDRT_OK) {
         char entry[32];
@@ -69,6 +72,11 @@ static hdrt_status compile(hdrt_runtime *runtime, int number)
     }
     hdrt_image_destroy(image);
     return status;
+}
+
+static hdrt_status compile(hdrt_runtime *runtime, int number)
+{
+    return compile_by(runtime, HDRT_COMPILER_CLANG, number);
 }
 
 static void *compile_until_stopped(void *argument)
@@ -197,17 +205,52 @@ START_TEST(a_forked_child_outlives_its_parent)
 END_TEST
 
 /* Locale, limits, folder, mask and handlers are the same after a compile. */
+#define LIMITS 16
+
+/* All variables, one a line; malloc'ed. */
+static char *environment(void)
+{
+    size_t size = 1;
+    for (char **entry = environ; *entry; entry++)
+        size += strlen(*entry) + 1;
+    char *text = calloc(1, size);
+    ck_assert_ptr_nonnull(text);
+    for (char **entry = environ; *entry; entry++)
+        strcat(strcat(text, *entry), "\n");
+    return text;
+}
+
+/* Also with NVRTC where there is one, which changes a process that it compiles in. */
 START_TEST(the_process_is_left_as_it_was)
 {
     char before[4096], after[4096];
     sigset_t mask_before, mask_after;
     struct sigaction action, actions[32];
+    struct rlimit limits[LIMITS], limit;
+    hdrt_compiler_info nvrtc = HDRT_COMPILER_INFO_INIT;
+    ck_assert_ptr_nonnull(setlocale(LC_ALL, "C.UTF-8"));
     hdrt_runtime *runtime = runtime_open();
+    char *variables = environment();
+    for (int i = 0; i < LIMITS; i++)
+        ck_assert_int_eq(getrlimit(i, &limits[i]), 0);
     ck_assert_ptr_nonnull(getcwd(before, sizeof before));
     pthread_sigmask(SIG_SETMASK, NULL, &mask_before);
     for (int number = 1; number < 32; number++)
         ck_assert_int_eq(sigaction(number, NULL, &actions[number]), 0);
     ck_assert_int_eq(compile(runtime, 3), HDRT_OK);
+    ck_assert_int_eq(hdrt_runtime_compiler(runtime, HDRT_COMPILER_NVRTC, &nvrtc), HDRT_OK);
+    if (nvrtc.path)
+        ck_assert_msg(compile_by(runtime, HDRT_COMPILER_NVRTC, 4) == HDRT_OK, "%s", hdrt_last_error());
+    ck_assert_str_eq(setlocale(LC_ALL, NULL), "C.UTF-8");
+    char *variables_after = environment();
+    ck_assert_str_eq(variables, variables_after);
+    free(variables_after);
+    free(variables);
+    for (int i = 0; i < LIMITS; i++) {
+        ck_assert_int_eq(getrlimit(i, &limit), 0);
+        ck_assert_msg(limit.rlim_cur == limits[i].rlim_cur && limit.rlim_max == limits[i].rlim_max,
+                      "resource limit %d changed", i);
+    }
     ck_assert_ptr_nonnull(getcwd(after, sizeof after));
     ck_assert_str_eq(before, after);
     pthread_sigmask(SIG_SETMASK, NULL, &mask_after);
