@@ -34,7 +34,7 @@
 
 static unsigned processes = 16, kernels = 64, rounds = 40, kills = 2000;
 static unsigned long reads_wanted = 1000000, seed = 1;
-static char root[64], cache[96], compiler[128];
+static char root[64], cache[96], compiler[128], prelude[128];
 static char *worker;
 
 /* What all processes count, in shared memory. */
@@ -69,7 +69,7 @@ static char *expected_code(const char *source, size_t *size)
 static hdrt__jit *make_jit(void)
 {
     hdrt__jit *jit;
-    const hdrt__jit_config config = {.worker = worker, .recorder = worker, .prelude = root, .cache_dir = cache,
+    const hdrt__jit_config config = {.worker = worker, .recorder = worker, .prelude = prelude, .cache_dir = cache,
                                      .clang = compiler, .compile_workers = 2};
     return hdrt__jit_create(&config, &jit) == HDRT_OK ? jit : NULL;
 }
@@ -319,6 +319,8 @@ int main(int count, char **arguments)
         return 2;
     snprintf(cache, sizeof cache, "%s/cache", root);
     snprintf(compiler, sizeof compiler, "%s/clang", root);
+    snprintf(prelude, sizeof prelude, "%s/prelude", root);
+    mkdir(prelude, 0700);
     close(open(compiler, O_WRONLY | O_CREAT, 0700));
     printf("# seed %lu\n1..5\n", seed);
     fflush(stdout);
