@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "jit/files.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -16,19 +17,20 @@
  * The bytes, numbers little-endian, texts ended by NUL:
  *
  *     u32 count of folders, then for each
- *         u32 count of files, u32 count of absent names, u32 marks, stamp, path
+ *         u32 count of files, u32 count of absent names, u32 bytes that these take, u32 marks, stamp, path
  *         files: stamp, digest, name
  *         absent names: u8 marks, name
  */
 #define STAMP_SIZE 40u
-#define FOLDER_TELLS 1u /* the folder's stamp tells that nothing came into it */
+#define FOLDER_TELLS 1u     /* the folder's stamp tells that nothing came into it ... */
+#define FOLDER_HAS_LINKS 2u /* ... but for some of its names */
 #define NAME_LOOKED_AT 1u /* the name exists as a link to nothing: the folder cannot tell when that changes */
 #define XFS_MAGIC 0x58465342
 #define ZFS_MAGIC 0x2fc12fc1
 #define BCACHEFS_MAGIC 0xca451a4e
 
 struct folder {
-    uint32_t files, absents, marks;
+    uint32_t files, absents, absent_bytes, marks;
     unsigned char *stamp; /* in the bytes, to be brought up to date */
     const char *path;
 };
@@ -44,16 +46,17 @@ static const char *cursor_text(hdrt__cursor *cursor)
     return (const char *)hdrt__cursor_bytes(cursor, (uint64_t)(end - cursor->bytes) + 1, &size);
 }
 
+static uint64_t read_u64(const unsigned char *bytes)
+{
+    uint64_t number;
+    memcpy(&number, bytes, sizeof(number));
+    return le64toh(number);
+}
+
 static hdrt__stamp read_stamp(const unsigned char *bytes)
 {
-    hdrt__cursor cursor = {bytes, STAMP_SIZE, false};
-    hdrt__stamp stamp;
-    stamp.size = hdrt__cursor_u64(&cursor);
-    stamp.mtime_ns = hdrt__cursor_u64(&cursor);
-    stamp.ctime_ns = hdrt__cursor_u64(&cursor);
-    stamp.device = hdrt__cursor_u64(&cursor);
-    stamp.inode = hdrt__cursor_u64(&cursor);
-    return stamp;
+    return (hdrt__stamp){read_u64(bytes), read_u64(bytes + 8), read_u64(bytes + 16), read_u64(bytes + 24),
+                         read_u64(bytes + 32)};
 }
 
 static void put_stamp(unsigned char *bytes, const hdrt__stamp *stamp)
@@ -69,6 +72,7 @@ static bool next_folder(hdrt__cursor *cursor, struct folder *out)
     size_t size;
     out->files = hdrt__cursor_u32(cursor);
     out->absents = hdrt__cursor_u32(cursor);
+    out->absent_bytes = hdrt__cursor_u32(cursor);
     out->marks = hdrt__cursor_u32(cursor);
     out->stamp = (unsigned char *)hdrt__cursor_bytes(cursor, STAMP_SIZE, &size);
     out->path = cursor_text(cursor);
@@ -173,6 +177,8 @@ static bool pack_folder(const struct item *items, uint32_t count, uint64_t when_
     unsigned char stamp_bytes[STAMP_SIZE] = {0};
     hdrt__stamp stamp;
     uint32_t files = 0, marks = 0;
+    hdrt__buffer absents = HDRT__BUFFER_INIT;
+    bool good = true;
     while (files < count && items[files].dependency)
         files++;
     char *path = strndup(items->path, items->folder_size);
@@ -183,8 +189,17 @@ static bool pack_folder(const struct item *items, uint32_t count, uint64_t when_
         if (!hdrt__stamp_racy(&stamp, when_ns))
             put_stamp(stamp_bytes, &stamp);
     }
+    for (uint32_t i = files; i < count && good; i++) {
+        good = hdrt__is_absent(items[i].path); /* it may have come since the record was settled */
+        unsigned char name_marks = is_dangling_link(items[i].path) ? NAME_LOOKED_AT : 0;
+        marks |= name_marks ? FOLDER_HAS_LINKS : 0;
+        hdrt__buffer_append(&absents, &name_marks, 1);
+        hdrt__buffer_append(&absents, item_name(&items[i]), strlen(item_name(&items[i])) + 1);
+    }
+    good = good && !absents.failed && absents.size <= UINT32_MAX;
     hdrt__buffer_u32(bytes, files);
     hdrt__buffer_u32(bytes, count - files);
+    hdrt__buffer_u32(bytes, (uint32_t)absents.size);
     hdrt__buffer_u32(bytes, marks);
     hdrt__buffer_append(bytes, stamp_bytes, STAMP_SIZE);
     hdrt__buffer_append(bytes, path, items->folder_size + 1);
@@ -196,14 +211,10 @@ static bool pack_folder(const struct item *items, uint32_t count, uint64_t when_
         hdrt__buffer_append(bytes, dependency->digest.bytes, HDRT__DIGEST_SIZE);
         hdrt__buffer_append(bytes, item_name(&items[i]), strlen(item_name(&items[i])) + 1);
     }
-    for (uint32_t i = files; i < count; i++) {
-        if (!hdrt__is_absent(items[i].path))
-            return false; /* came since the record was settled */
-        unsigned char name_marks = is_dangling_link(items[i].path) ? NAME_LOOKED_AT : 0;
-        hdrt__buffer_append(bytes, &name_marks, 1);
-        hdrt__buffer_append(bytes, item_name(&items[i]), strlen(item_name(&items[i])) + 1);
-    }
-    return true;
+    if (absents.size)
+        hdrt__buffer_append(bytes, absents.bytes, absents.size);
+    hdrt__buffer_free(&absents);
+    return good;
 }
 
 static bool same_folder(const struct item *a, const struct item *b)
@@ -311,6 +322,12 @@ static hdrt_cache_reason check_file(int at, const struct folder *folder, unsigne
     return look_closely(folder, name, &known, digest, stamp, out_refreshed);
 }
 
+static void skip_absents(const struct folder *folder, hdrt__cursor *cursor)
+{
+    size_t size;
+    hdrt__cursor_bytes(cursor, folder->absent_bytes, &size);
+}
+
 static bool absent_in(int at, const char *name)
 {
     struct stat status;
@@ -328,6 +345,10 @@ static hdrt_cache_reason check_absents(int at, const struct folder *folder, hdrt
     if (stamped)
         now = hdrt__stamp_of(&status);
     bool untouched = stamped && hdrt__stamp_equal(&now, &known);
+    if (untouched && !(folder->marks & FOLDER_HAS_LINKS)) {
+        skip_absents(folder, cursor);
+        return HDRT_CACHE_HIT;
+    }
     for (uint32_t i = 0; i < folder->absents; i++) {
         unsigned marks;
         const char *name;
@@ -343,14 +364,6 @@ static hdrt_cache_reason check_absents(int at, const struct folder *folder, hdrt
         *out_refreshed = true;
     }
     return HDRT_CACHE_HIT;
-}
-
-static void skip_absents(const struct folder *folder, hdrt__cursor *cursor)
-{
-    unsigned marks;
-    const char *name;
-    for (uint32_t i = 0; i < folder->absents && next_absent(cursor, &marks, &name); i++)
-        continue;
 }
 
 static hdrt_cache_reason check_folder(const struct folder *folder, hdrt__cursor *cursor, bool *out_refreshed,
@@ -418,8 +431,11 @@ static bool walk(const hdrt__files *files, void (*visit)(void *, const struct fo
             return false;
         for (uint32_t i = 0; i < folder.files && next_file(&cursor, &stamp, &digest, &name); i++)
             visit(context, &folder, name, &digest);
+        size_t before = cursor.left;
         for (uint32_t i = 0; i < folder.absents && next_absent(&cursor, &marks, &name); i++)
             visit(context, &folder, name, NULL);
+        if (cursor.failed || before - cursor.left != folder.absent_bytes)
+            return false;
     }
     return !cursor.failed && cursor.left == 0;
 }

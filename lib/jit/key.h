@@ -15,7 +15,7 @@
 #include "jit/options.h"
 
 /* Raised when the meaning of a field or the worker's own share of a compile changes. */
-#define HDRT__KEY_FORMAT_NUMBER 2u
+#define HDRT__KEY_FORMAT_NUMBER 3u
 
 /* Fields, as manifests keep them: numbers never change, new ones get new numbers. X(tag, number, label, reason) */
 #define HDRT__KEY_FIELDS(X)                                                                                            \

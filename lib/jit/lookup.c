@@ -145,21 +145,20 @@ static hdrt__code *look_into(hdrt__jit *jit, uint32_t folder, const hdrt__digest
     hdrt__manifest manifest;
     bool refreshed;
     uint32_t index;
-    hdrt__state copy;
     hdrt_cache_reason reason = read_manifest(jit, folder, key, false, &manifest);
     if (reason != HDRT_CACHE_HIT) {
         note(miss, reason, reason == HDRT_CACHE_NEW || reason == HDRT_CACHE_OFF ? NULL : "the manifest");
         return NULL;
     }
     hdrt__code *code = match(jit, &manifest, &refreshed, &index, miss);
-    if (code && memory && hdrt__state_copy(&manifest.states[index], &copy)) {
-        hdrt__manifest_add(memory, &copy);
-        hdrt__state_free(&copy);
-    }
     if (code && out_files)
         hdrt__files_copy(&manifest.states[index].files, out_files);
     if (code && refreshed)
         remember(jit, key, &manifest.states[index], NULL);
+    if (code && memory) {
+        hdrt__manifest_add(memory, &manifest.states[index]); /* moved, not copied: it may be large */
+        hdrt__state_free(&manifest.states[index]);
+    }
     hdrt__manifest_free(&manifest);
     return code;
 }
