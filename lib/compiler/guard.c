@@ -22,12 +22,21 @@ static struct {
 } dying;
 
 #ifndef HDRT_SANITIZED
-/* Does what the compiler printed before it died speak of memory? Async-signal-safe. */
-static bool speaks_of_memory(void)
+/* The last that the compiler printed before it died. Async-signal-safe, as all that follows. */
+static char last_words[8192];
+
+static ssize_t read_last_words(void)
 {
-    static char text[8192];
+    off_t end = lseek(dying.said, 0, SEEK_END);
+    return pread(dying.said, last_words, sizeof last_words,
+                 end > (off_t)sizeof last_words ? end - (off_t)sizeof last_words : 0);
+}
+
+/* Do they speak of memory? */
+static bool speaks_of_memory(ssize_t size)
+{
     static const char *const words[] = {"out of memory", "Out of memory", "bad_alloc", "annot allocate"};
-    ssize_t size = pread(dying.said, text, sizeof text, 0);
+    const char *text = last_words;
     for (ssize_t at = 0; at < size; at++)
         for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
             size_t length = strlen(words[i]);
@@ -46,14 +55,42 @@ static bool has_no_memory(void)
     return probe == MAP_FAILED;
 }
 
+static void write_number(unsigned char *at, uint64_t number, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        at[i] = (unsigned char)(number >> (8 * i));
+}
+
+/* The prepared reply with the last words as one more field: its length stands at the end of the header. */
+static void send_reply(const hdrt__cc_buffer *reply, ssize_t size)
+{
+    unsigned char header[HDRT_CC_HEADER_SIZE], field[12];
+    memcpy(header, reply->bytes, sizeof header);
+    uint64_t length = reply->size - sizeof header;
+    if (size > 0)
+        write_number(header + sizeof header - 8, length + sizeof field + (uint64_t)size, 8);
+    hdrt__cc_send(dying.socket, header, sizeof header);
+    hdrt__cc_send(dying.socket, reply->bytes + sizeof header, (size_t)length);
+    if (size <= 0)
+        return;
+    write_number(field, HDRT_CC_LOG, 4);
+    write_number(field + 4, (uint64_t)size, 8);
+    hdrt__cc_send(dying.socket, field, sizeof field);
+    for (ssize_t i = 0; i < size; i++)
+        if (last_words[i] == '\0') /* texts have none */
+            last_words[i] = ' ';
+    hdrt__cc_send(dying.socket, (const unsigned char *)last_words, (size_t)size);
+}
+
 static void die(int number)
 {
+    ssize_t size = read_last_words();
     int which = number == SIGABRT ? ABORTED : number == SIGSEGV || number == SIGBUS ? BAD_ACCESS : OTHER_SIGNAL;
     if (number == SIGXCPU)
         which = TIME_IS_UP;
-    else if (speaks_of_memory() || has_no_memory())
+    else if (speaks_of_memory(size) || has_no_memory())
         which = OUT_OF_MEMORY;
-    hdrt__cc_send(dying.socket, dying.replies[which].bytes, dying.replies[which].size);
+    send_reply(&dying.replies[which], size);
     _exit(1);
 }
 

@@ -19,6 +19,7 @@
 #include "jit/state.h"
 
 #define DEFAULT_ARCH "sm_80"
+#define LAST_WORDS 512u /* of a compiler that crashed, in the message */
 #define LONGEST_WAIT_NS (30 * UINT64_C(1000000000)) /* for another process's compile of the same key */
 #define FLIGHTS 3
 
@@ -140,6 +141,23 @@ static hdrt_status compile_error(const hdrt__code *code, const char *message)
     return status;
 }
 
+/* With the last that the compiler said, unless the message has it already. */
+static hdrt_status crashed(const char *message, const char *log)
+{
+    size_t size = strlen(log);
+    while (size > 0 && strchr(" \t\r\n", log[size - 1]))
+        size--;
+    size_t shown = size < LAST_WORDS ? size : LAST_WORDS;
+    hdrt__buffer text = HDRT__BUFFER_INIT;
+    hdrt__buffer_text(&text, message);
+    if (shown > 0 && !memmem(message, strlen(message), log + size - shown, shown))
+        hdrt__buffer_format(&text, "; the last that it said: %s%.*s", shown < size ? "..." : "", (int)shown,
+                            log + size - shown);
+    hdrt_status status = hdrt__fail_with(HDRT_ERROR_COMPILER_CRASHED, text.failed ? message : (char *)text.bytes);
+    hdrt__buffer_free(&text);
+    return status;
+}
+
 hdrt_status hdrt__jit_judge(const hdrt__reply *reply)
 {
     static const struct {
@@ -156,9 +174,12 @@ hdrt_status hdrt__jit_judge(const hdrt__reply *reply)
     if (reply->status == HDRT_CC_STATUS_COMPILE)
         return compile_error(reply->code, reply->message);
     for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
-        if (reply->status == statuses[i].theirs)
-            return hdrt__fail_with(statuses[i].ours, *reply->message ? reply->message
-                                                                     : hdrt_status_text(statuses[i].ours));
+        if (reply->status == statuses[i].theirs) {
+            const char *words = *reply->message ? reply->message : hdrt_status_text(statuses[i].ours);
+            if (statuses[i].ours == HDRT_ERROR_COMPILER_CRASHED)
+                return crashed(words, reply->code->log);
+            return hdrt__fail_with(statuses[i].ours, words);
+        }
     return hdrt__fail(HDRT_ERROR_COMPANION, "the compile worker answered with status %u and no code", reply->status);
 }
 

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config.h"
+
 #define CHECK(call) ck_assert_msg((call) == HDRT_OK, "%s", hdrt_last_error())
 
 static char root[64];
@@ -264,6 +266,54 @@ START_TEST(ends_in_any_order)
 }
 END_TEST
 
+/* ---- crashes ----------------------------------------------------------------------------------------------------- */
+
+#ifdef HDRT_SANITIZED
+#define CRASHES 0 /* the sanitizer takes the signals for itself */
+#else
+#define CRASHES 3
+#endif
+
+static const struct {
+    const char *source;
+    hdrt_status status;
+    const char *words;
+} crashes[] = {
+    {"print this is the end\nabort", HDRT_ERROR_COMPILER_CRASHED, "it aborted; the last that it said: this is the end"},
+    {"print so far\naccess", HDRT_ERROR_COMPILER_CRASHED, "so far"},
+    {"exit 4", HDRT_ERROR_COMPILER_CRASHED, "in the middle of a compile"},
+};
+
+/* A compiler that dies takes nobody along: the message has its last words, and the next compile works. */
+START_TEST(a_compiler_that_crashes)
+{
+    char path[1024];
+    const char *build = getenv("abs_top_builddir");
+    hdrt_runtime_options options = HDRT_RUNTIME_OPTIONS_INIT;
+    hdrt_compile_options compile_options = HDRT_COMPILE_OPTIONS_INIT;
+    hdrt_source source = text_source(crashes[_i].source);
+    hdrt_image *image;
+    hdrt_event event;
+    snprintf(path, sizeof path, "%s/tests/unit/support/.libs/fake_nvrtc.so", build ? build : ".");
+    options.driver = HDRT_DRIVER_NONE;
+    options.cache_dir = "";
+    options.nvrtc = path;
+    compile_options.kind = HDRT_CODE_PTX;
+    CHECK(hdrt_runtime_create(&options, &runtime));
+    for (int round = 0; round < 2; round++) {
+        ck_assert_int_eq(hdrt_image_compile(runtime, &source, &compile_options, &image), crashes[_i].status);
+        ck_assert_msg(strstr(hdrt_last_error(), crashes[_i].words), "%s", hdrt_last_error());
+    }
+    CHECK(hdrt_image_compile_async(runtime, &source, &compile_options, &image, &event));
+    ck_assert_int_eq(hdrt_event_wait(runtime, event, HDRT_FOREVER), HDRT_ERROR_EVENT_FAILED);
+    ck_assert_int_eq(hdrt_image_status(image), crashes[_i].status);
+    hdrt_image_destroy(image);
+    source.text = "error 1"; /* no command of the stand-in: it answers, with what is no PTX */
+    ck_assert_int_ne(hdrt_image_compile(runtime, &source, &compile_options, &image), HDRT_ERROR_COMPILER_CRASHED);
+    hdrt_image_destroy(image);
+}
+END_TEST
+
 /* ---- name expressions and in-memory headers ---------------------------------------------------------------------- */
 
 START_TEST(names_of_templates)
@@ -473,6 +523,7 @@ int main(void)
     tcase_add_test(cases, an_error_comes_later_too);
     tcase_add_test(cases, cancelling_returns_at_once);
     tcase_add_loop_test(cases, ends_in_any_order, 0, 2);
+    tcase_add_loop_test(cases, a_compiler_that_crashes, 0, CRASHES);
     tcase_add_test(cases, names_of_templates);
     tcase_add_loop_test(cases, names_that_cannot_be, 0, (int)(sizeof not_expressions / sizeof *not_expressions));
     tcase_add_test(cases, headers_in_memory);
