@@ -266,6 +266,75 @@ START_TEST(headers)
 }
 END_TEST
 
+/* Whether a path is among lines. */
+static bool is_line(const char *lines, const char *path)
+{
+    size_t size = strlen(path);
+    for (const char *at = lines; (at = strstr(at, path)); at += size)
+        if ((at == lines || at[-1] == '\n') && at[size] == '\n')
+            return true;
+    return false;
+}
+
+/* What was recorded as read is what clang itself lists with -MD: nested, by macro, by a relative path, twice. */
+START_TEST(recorded_files_are_those_of_clang)
+{
+    static char lines[16384];
+    char command[1024], include[300];
+    const char *clang = NULL, *rule;
+    hdrt__found found;
+    mkdir(in_root("inc"), 0700);
+    mkdir(in_root("inc/deep"), 0700);
+    write_file(in_root("inc/a.h"), "#pragma once\n#include \"deep/b.h\"\n");
+    write_file(in_root("inc/deep/b.h"), "#include \"../c.h\"\n#define NAME \"deep/d.h\"\n");
+    write_file(in_root("inc/c.h"), "\n");
+    write_file(in_root("inc/deep/d.h"), "#include <a.h>\n");
+    write_file(in_root("inc/unused.h"), "\n");
+    write_file(in_root("beside.h"), "#if 0\n#include <unused.h>\n#endif\n");
+    write_file(in_root("k.cu"), "#include <a.h>\n#include NAME\n#include \"beside.h\"\n"
+                                "extern \"C\" __global__ void k(int *p) { *p = 1; }\n");
+    snprintf(include, sizeof include, "-I%s", in_root("inc"));
+    const char *given[] = {include};
+    hdrt_compile_options options = clang_options(given, 1);
+    hdrt__jit *jit = make_jit();
+    hdrt_source source = HDRT_SOURCE_INIT;
+    hdrt__target target = {.soft = true};
+    hdrt__input input;
+    hdrt__result result;
+    source.path = in_root("k.cu");
+    ck_assert_int_eq(hdrt__jit_compiler(jit, HDRT_COMPILER_CLANG, 0, &found), HDRT_OK);
+    clang = found.path;
+    rule = found.rule;
+    ck_assert_ptr_nonnull(rule);
+    snprintf(command, sizeof command,
+             "'%s' -x cuda --cuda-device-only --cuda-gpu-arch=sm_80 -nocudainc -nocudalib -fsyntax-only -D__global__= "
+             "-MD -MF %s/k.d %s %s/k.cu 2>/dev/null; tr -d '\\\\' <%s/k.d | tr ' ' '\\n' | grep '^/' | "
+             "xargs realpath | sort -u | grep -v k.cu$", clang, root, include, root, root);
+    FILE *output = popen(command, "r");
+    size_t size = fread(lines, 1, sizeof lines - 1, output);
+    pclose(output);
+    lines[size] = '\0';
+    ck_assert_msg(is_line(lines, in_root("inc/deep/d.h")), "%s", lines);
+    for (int round = 0; round < 2; round++) { /* compiled, then from the cache */
+        unsigned ours = 0;
+        ck_assert_int_eq(hdrt__input_read(&source, &options, &input), HDRT_OK);
+        ck_assert_msg(hdrt__jit_obtain(jit, &input, &target, true, NULL, &result) == HDRT_OK, "%s", hdrt_last_error());
+        ck_assert_int_eq(result.from_cache, round);
+        for (uint32_t i = 0; i < result.dependency_count; i++) {
+            char *real = realpath(result.dependencies[i], NULL);
+            bool below = strncmp(real, root, strlen(root)) == 0;
+            ck_assert_msg(!below || is_line(lines, real), "%s was recorded, clang does not list it", real);
+            ours += below;
+            free(real);
+        }
+        ck_assert_uint_eq(ours, 5);
+        hdrt__result_free(&result);
+        hdrt__input_free(&input);
+    }
+    hdrt__jit_destroy(jit);
+}
+END_TEST
+
 START_TEST(the_right_code_comes_back)
 {
     hdrt__code *code;
@@ -907,6 +976,7 @@ static void add_clang_tests(TCase *tests)
     tcase_add_test(tests, without_a_disk_cache_memory_still_serves);
     tcase_add_test(tests, damaged_entries_are_made_again);
     tcase_add_test(tests, headers);
+    tcase_add_test(tests, recorded_files_are_those_of_clang);
     tcase_add_test(tests, the_right_code_comes_back);
     tcase_add_test(tests, other_folders);
     tcase_add_loop_test(tests, what_is_not_stored, 0, COUNT(not_stored));
