@@ -208,19 +208,21 @@ START_TEST(cancelling_returns_at_once)
 {
     hdrt_source source = text_source(SIMPLE), other = text_source(SIMPLE "\n");
     hdrt_module *module, *waiting, *same;
-    hdrt_event event, waiting_event;
+    hdrt_event event, waiting_event, same_event;
     hdrt_kernel *kernel;
     make_slow_runtime(1);
     CHECK(hdrt_module_compile_async(device, &source, NULL, &module, &event));
     int pid = wait_until_it_runs();
     CHECK(hdrt_module_compile_async(device, &other, NULL, &waiting, &waiting_event)); /* for a worker */
-    CHECK(hdrt_module_compile_async(device, &source, NULL, &same, NULL));             /* for the first one */
+    CHECK(hdrt_module_compile_async(device, &source, NULL, &same, &same_event));      /* for the first one */
+    usleep(20000);
     double began = now_ms();
     hdrt_module_cancel(waiting);
     ck_assert_int_eq(hdrt_event_wait(runtime, waiting_event, HDRT_FOREVER), HDRT_ERROR_EVENT_FAILED);
     ck_assert_double_lt(now_ms() - began, CANCEL_MS);
     began = now_ms();
     hdrt_module_destroy(same);
+    ck_assert_int_eq(hdrt_event_wait(runtime, same_event, 1000000000), HDRT_ERROR_EVENT_FAILED);
     ck_assert_double_lt(now_ms() - began, CANCEL_MS);
     ck_assert_int_eq(hdrt_module_status(module), HDRT_NOT_READY);
     ck_assert_int_eq(hdrt_event_wait(runtime, event, 0), HDRT_TIMEOUT);
