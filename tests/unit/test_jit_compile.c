@@ -28,6 +28,7 @@
 #include "jit/jit.h"
 #include "jit/message.h"
 #include "jit/spawn.h"
+#include "jit/state.h"
 #include "jit/worker.h"
 
 static char root[64];
@@ -420,6 +421,65 @@ START_TEST(what_is_not_stored)
     }
     ck_assert_msg(strstr(last_line, not_stored[_i].words), "%s", last_line);
     hdrt__jit_destroy(jit);
+}
+END_TEST
+
+/* Stand-ins for NVRTC, of which only the names are looked at: 13.0 where it is found first, 12.4 and 12.8 later. */
+static const struct {
+    const char *arch;
+    uint32_t driver;
+    unsigned major, minor;
+    bool newer;
+} choices[] = {
+    {"sm_90", 13000, 13, 0, false},  /* the first in the search */
+    {"sm_90", 13010, 13, 0, false},
+    {"sm_90", 12040, 12, 4, false},  /* the driver takes no PTX of 13.0 */
+    {"sm_90", 12080, 12, 4, false},  /* both would do: the first of them */
+    {"sm_120", 12080, 12, 8, false}, /* 12.4 does not know it */
+    {"sm_120", 12040, 13, 0, true},  /* nobody suits: the first that knows it, for its cubin */
+    {"sm_70", 13000, 12, 4, false},  /* 13.0 knows it no more */
+    {"sm_199", 13000, 13, 0, false}, /* nobody knows it: PTX */
+    {"sm_199", 12040, 12, 4, false}, /* PTX that the driver takes */
+    {"sm_90", 11000, 13, 0, true},
+    {NULL, 0, 13, 0, false},         /* no device */
+};
+
+static void make_nvrtc(const char *folder, const char *library, const char *builtins)
+{
+    char path[200], command[300];
+    snprintf(command, sizeof command, "mkdir -p %s/%s", root, folder);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(path, sizeof path, "%s/%s/%s", root, folder, library);
+    write_file(path, folder);
+    snprintf(path, sizeof path, "%s/%s/%s", root, folder, builtins);
+    write_file(path, folder);
+}
+
+START_TEST(the_nvrtc_that_suits)
+{
+    make_nvrtc("home/lib64", "libnvrtc.so.13", "libnvrtc-builtins.so.13.0");
+    make_nvrtc("path/lib64", "libnvrtc.so.12", "libnvrtc-builtins.so.12.4");
+    make_nvrtc("venv/lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib", "libnvrtc.so.12", "libnvrtc-builtins.so.12.8");
+    setenv("CUDA_HOME", in_root("home"), 1);
+    setenv("CUDA_PATH", in_root("path"), 1);
+    setenv("VIRTUAL_ENV", in_root("venv"), 1);
+    hdrt__target target = {.nvidia = true, .arch = choices[_i].arch, .driver_version = choices[_i].driver};
+    hdrt__jit *jit = make_jit();
+    for (int round = 0; round < 2; round++) { /* also when another target was asked for before */
+        hdrt__chosen_compiler chosen;
+        ck_assert_msg(hdrt__jit_choose(jit, HDRT_COMPILER_NVRTC, &target, &chosen) == HDRT_OK, "%s", hdrt_last_error());
+        ck_assert_uint_eq(chosen.found.major, choices[_i].major);
+        ck_assert_uint_eq(chosen.found.minor, choices[_i].minor);
+        ck_assert_int_eq(chosen.newer_than_driver, choices[_i].newer);
+        hdrt__chosen_free(&chosen);
+        hdrt__target other = {.nvidia = true, .arch = "sm_90", .driver_version = 12040};
+        ck_assert_int_eq(hdrt__jit_choose(jit, HDRT_COMPILER_NVRTC, &other, &chosen), HDRT_OK);
+        hdrt__chosen_free(&chosen);
+    }
+    hdrt__jit_destroy(jit);
+    unsetenv("CUDA_HOME");
+    unsetenv("CUDA_PATH");
+    unsetenv("VIRTUAL_ENV");
 }
 END_TEST
 
@@ -981,6 +1041,7 @@ static void add_clang_tests(TCase *tests)
     tcase_add_test(tests, other_folders);
     tcase_add_loop_test(tests, what_is_not_stored, 0, COUNT(not_stored));
     tcase_add_test(tests, header_changed_during_the_compile);
+    tcase_add_loop_test(tests, the_nvrtc_that_suits, 0, (int)(sizeof choices / sizeof *choices));
     tcase_add_test(tests, threads_share_a_compile);
     tcase_add_test(tests, workers_are_limited);
     tcase_add_test(tests, errors_are_told);
