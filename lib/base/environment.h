@@ -19,7 +19,10 @@
     X(CLANG, "HDRT_CLANG", "path", "clang program for kernels")                                                        \
     X(LIBEXEC, "HDRT_LIBEXEC", "path", "folder of hdrt-cc, libhdsoft.so and the device prelude")                       \
     X(RECORD, "HDRT_RECORD", "path", "file to which each compile is appended, for 'hdjit precompile'")                 \
-    X(TEMPLATES, "HDRT_TEMPLATES", "choice", "off: launch kernels one by one, never by graph templates")               \
+    X(STREAMS, "HDRT_STREAMS", "number", "most streams that queues share on a device; 128")                            \
+    X(TEMPLATES, "HDRT_TEMPLATES", "choice", "off: launch kernels one by one, for comparison")                         \
+    X(ELISION, "HDRT_ELISION", "choice", "waits left out: none, stream, pairwise or transitive, for comparison")       \
+    X(RECORDING, "HDRT_RECORDING", "choice", "eager: a mark after every operation, for comparison")                    \
     X(LOG, "HDRT_LOG", "choice", "log to standard error: error, warn, info or debug")
 
 typedef enum hdrt__environment_id {

@@ -124,6 +124,7 @@ static void device_end(hdrt_device *device)
     if (atomic_load(&device->runtime->faults[device->index].lost)) {
         hdrt__device_share_fault(device);
     }
+    hdrt__attachment_end(&device->scheduler); /* its templates hold modules */
     hdrt__attachment_end(&device->jit);
     hdrt__attachment_end(&device->memory);
     free_marks(device);
@@ -138,6 +139,14 @@ static void device_end(hdrt_device *device)
 void hdrt__device_hold(hdrt_device *device)
 {
     atomic_fetch_add_explicit(&device->references, 1, memory_order_relaxed);
+}
+
+bool hdrt__device_try_hold(hdrt_device *device)
+{
+    unsigned references = atomic_load(&device->references);
+    while (references && !atomic_compare_exchange_weak(&device->references, &references, references + 1)) {
+    }
+    return references != 0;
 }
 
 void hdrt__device_drop(hdrt_device *device)
@@ -253,6 +262,9 @@ void hdrt_device_close(hdrt_device *device)
 {
     if (device && !hdrt__runtime_forked(device->runtime)) {
         hdrt__device_drain(device);
+        if (device->close) {
+            device->close(device);
+        }
         hdrt__device_drop(device);
     }
 }
@@ -268,6 +280,21 @@ hdrt_status hdrt__device_begin(hdrt_device *device, const char *function)
     return status == HDRT_OK && hdrt__device_is_lost(device) ? hdrt__device_lost_status(device) : status;
 }
 
+/* The device that this thread never leaves. */
+static _Thread_local const hdrt_device *resident;
+
+hdrt__call hdrt__device_stay(hdrt_device *device)
+{
+    hdrt__call call = hdrt__scope_relax_thread(device->driver);
+    if (!call.result) {
+        call = HDRT__CALL(device->driver, cuCtxPushCurrent, device->context);
+    }
+    if (!call.result) {
+        resident = device;
+    }
+    return call;
+}
+
 hdrt_status hdrt__device_enter(hdrt_device *device, hdrt__scope *scope)
 {
     if (hdrt__runtime_forked(device->runtime)) {
@@ -277,13 +304,19 @@ hdrt_status hdrt__device_enter(hdrt_device *device, hdrt__scope *scope)
         hdrt__device_share_fault(device);
         return hdrt__device_lost_status(device);
     }
+    if (resident == device) {
+        *scope = (hdrt__scope){.resident = true};
+        return HDRT_OK;
+    }
     hdrt__call call = hdrt__scope_enter(device->driver, device->context, scope);
     return hdrt__device_check(device, call, "entering device %u", device->index);
 }
 
 void hdrt__device_leave(hdrt_device *device, hdrt__scope *scope)
 {
-    hdrt__scope_leave(device->driver, scope);
+    if (!scope->resident) {
+        hdrt__scope_leave(device->driver, scope);
+    }
 }
 
 hdrt_status hdrt__device_check(hdrt_device *device, hdrt__call call, const char *format, ...)
@@ -373,6 +406,7 @@ bool hdrt_device_supports(const hdrt_device *device, hdrt_feature feature)
     case HDRT_FEATURE_PARAMETER_INFO:
         return device->limits.parameter_info;
     case HDRT_FEATURE_ASYNC_COMPILE:
+    case HDRT_FEATURE_WAIT_UNSIGNALLED:
         return true;
     case HDRT_FEATURE_SOFTWARE:
         return device->runtime->kind == HDRT_DRIVER_SOFT;

@@ -28,21 +28,31 @@
 #include "driver/scope.h"
 
 struct hdrt__callbacks;
-struct hdrt__host_channel;
 
 typedef enum hdrt__device_state {
     HDRT__DEVICE_OPEN,
     HDRT__DEVICE_LOST,
 } hdrt__device_state;
 
-/* Launches that a queue remembers, to name those in flight when the device is lost. */
-#define HDRT__RECENT_LAUNCHES 8u
+/* Launches that a stream remembers, to name those in flight when the device is lost. */
+#define HDRT__RECENT_LAUNCHES 16u
 
 typedef struct hdrt__recent_launch {
-    uint64_t position;
-    char kernel[96];
+    uint64_t sequence; /* in the stream */
+    uint64_t position; /* in the queue */
+    char queue[32], kernel[64]; /* cut where they are longer */
     hdrt_grid grid;
 } hdrt__recent_launch;
+
+/* A stream as its device knows it: to name what was in flight. Embedded in the stream. */
+typedef struct hdrt__device_stream {
+    struct hdrt__device_stream *next, *previous; /* under queues_lock */
+    uint32_t index;                              /* among the device's streams */
+    _Atomic uint64_t completed;                  /* commands of it that are known complete */
+    pthread_mutex_t recent_lock;                 /* a leaf: guards recent */
+    uint64_t recent_count;
+    hdrt__recent_launch recent[HDRT__RECENT_LAUNCHES];
+} hdrt__device_stream;
 
 /* A CUevent without timing, shared by the stream's ring and those who are about to wait for it. Kept for reuse. */
 typedef struct hdrt__mark {
@@ -55,14 +65,10 @@ typedef struct hdrt__mark {
 typedef struct hdrt__device_queue {
     struct hdrt__device_queue *next, *previous; /* under queues_lock */
     hdrt__timeline *timeline;
-    char *name;
+    char *name; /* NULL: "queue N" with its number */
+    uint32_t number;
     bool exclusive;
     _Atomic uint64_t last_launch; /* position of the last launch, 0: none */
-    struct hdrt__host_channel *_Atomic channel; /* for host calls; made on the first one */
-    void (*hold)(struct hdrt__device_queue *queue); /* counts only: called under queues_lock */
-    pthread_mutex_t recent_lock; /* a leaf: guards recent */
-    uint64_t recent_count;
-    hdrt__recent_launch recent[HDRT__RECENT_LAUNCHES];
 } hdrt__device_queue;
 
 /* Attributes that decide what is done how, read when the device is opened. */
@@ -88,7 +94,8 @@ struct hdrt_device {
 
     pthread_mutex_t queues_lock;
     hdrt__device_queue *queues;
-    uint64_t queues_made; /* for names */
+    hdrt__device_stream *streams;
+    uint32_t queues_made; /* for names */
 
     pthread_mutex_t marks_lock;
     hdrt__mark *marks; /* those that nobody uses */
@@ -98,11 +105,14 @@ struct hdrt_device {
     struct hdrt__callbacks *callbacks; /* made on the first host call */
     hdrt_queue *default_queue;         /* made on first use; has no hold of the device while it is here */
     void (*default_queue_end)(hdrt_queue *queue); /* at the device's end: the queue has a hold again, destroy it */
-    hdrt__attachment memory, jit;
+    void (*close)(hdrt_device *device); /* when the caller closes it: let go of what holds it; NULL: nothing does */
+    hdrt__attachment memory, jit, scheduler;
 };
 
 void hdrt__device_hold(hdrt_device *device);
 void hdrt__device_drop(hdrt_device *device);
+/* Unless the device is ending. */
+bool hdrt__device_try_hold(hdrt_device *device);
 
 /* The beginning of every public function with a device: as hdrt__runtime_begin, then HDRT_ERROR_DEVICE_LOST. */
 hdrt_status hdrt__device_begin(hdrt_device *device, const char *function);
@@ -113,6 +123,8 @@ hdrt_status hdrt__device_begin(hdrt_device *device, const char *function);
  */
 hdrt_status hdrt__device_enter(hdrt_device *device, hdrt__scope *scope);
 void hdrt__device_leave(hdrt_device *device, hdrt__scope *scope);
+/* For a library thread, once: it is inside the device's scope for good, and entering it costs nothing. */
+hdrt__call hdrt__device_stay(hdrt_device *device);
 
 /*
  * The status of a driver call. HDRT_OK for success. Otherwise keeps a message for the thread: the words of `format`
@@ -145,8 +157,15 @@ void hdrt__mark_drop(hdrt_device *device, hdrt__mark *mark);
 /* Enter a queue in the device's list, or take it out. */
 void hdrt__device_queue_enter(hdrt_device *device, hdrt__device_queue *queue);
 void hdrt__device_queue_leave(hdrt_device *device, hdrt__device_queue *queue);
-/* Remember a launch that is about to be enqueued at `position`. */
-void hdrt__device_queue_launch(hdrt__device_queue *queue, uint64_t position, const char *kernel, const hdrt_grid *grid);
+/* Enter a stream in the device's list, or take it out. */
+void hdrt__device_stream_enter(hdrt_device *device, hdrt__device_stream *stream);
+void hdrt__device_stream_leave(hdrt_device *device, hdrt__device_stream *stream);
+/* Remember a launch that is about to be handed over. */
+void hdrt__device_stream_launch(hdrt__device_stream *stream, uint64_t sequence, const hdrt__device_queue *queue,
+                                uint64_t position, const char *kernel, const hdrt_grid *grid);
+/* A queue's name. \return it, or `buffer` with the default one. */
+#define HDRT__QUEUE_NAME_BYTES 24u
+const char *hdrt__device_queue_name(const hdrt__device_queue *queue, char buffer[HDRT__QUEUE_NAME_BYTES]);
 /*
  * Add to `uses` the last launch of each of the device's queues that are not exclusive: an object that any of their
  * kernels may use is free after that. \return HDRT_OK, HDRT_ERROR_OUT_OF_MEMORY.

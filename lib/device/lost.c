@@ -8,7 +8,6 @@
 #include "base/buffer.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "device/callbacks.h"
 #include "driver/error.h"
 #include "driver/loader.h"
 
@@ -18,32 +17,32 @@ static const char words_without_memory[] =
 
 /* ---- the message ------------------------------------------------------------------------------------------------- */
 
-/* Under queues_lock: the launches of a queue that are not known complete. */
-static void name_launches(hdrt__buffer *text, hdrt__device_queue *queue, uint32_t *count)
+/* Under queues_lock: the launches of a stream that are not known complete. */
+static void name_launches(hdrt__buffer *text, hdrt__device_stream *stream, uint32_t *count)
 {
-    uint64_t completed = atomic_load(&queue->timeline->completed);
-    pthread_mutex_lock(&queue->recent_lock);
-    uint64_t first = queue->recent_count > HDRT__RECENT_LAUNCHES ? queue->recent_count - HDRT__RECENT_LAUNCHES : 0;
+    uint64_t completed = atomic_load(&stream->completed);
+    pthread_mutex_lock(&stream->recent_lock);
+    uint64_t first = stream->recent_count > HDRT__RECENT_LAUNCHES ? stream->recent_count - HDRT__RECENT_LAUNCHES : 0;
     bool named = false;
-    for (uint64_t i = first; i < queue->recent_count; i++) {
-        const hdrt__recent_launch *launch = &queue->recent[i % HDRT__RECENT_LAUNCHES];
-        if (launch->position <= completed) {
+    for (uint64_t i = first; i < stream->recent_count; i++) {
+        const hdrt__recent_launch *launch = &stream->recent[i % HDRT__RECENT_LAUNCHES];
+        if (launch->sequence <= completed) {
             continue;
         }
         if (!named) {
-            hdrt__buffer_format(text, "%s on queue '%s': ", *count ? ";" : "", queue->name);
+            hdrt__buffer_format(text, "%s on stream %u: ", *count ? ";" : "", stream->index);
             if (i == first && first > 0) {
                 hdrt__buffer_text(text, "earlier ones, then ");
             }
         }
-        hdrt__buffer_format(text, "%s%s <<<(%u,%u,%u), (%u,%u,%u), %u>>> at position %llu", named ? ", " : "",
-                            launch->kernel, launch->grid.grid[0], launch->grid.grid[1], launch->grid.grid[2],
-                            launch->grid.block[0], launch->grid.block[1], launch->grid.block[2], launch->grid.shared,
-                            (unsigned long long)launch->position);
+        hdrt__buffer_format(text, "%s%s <<<(%u,%u,%u), (%u,%u,%u), %u>>> of queue '%s' at position %llu",
+                            named ? ", " : "", launch->kernel, launch->grid.grid[0], launch->grid.grid[1],
+                            launch->grid.grid[2], launch->grid.block[0], launch->grid.block[1], launch->grid.block[2],
+                            launch->grid.shared, launch->queue, (unsigned long long)launch->position);
         named = true;
         ++*count;
     }
-    pthread_mutex_unlock(&queue->recent_lock);
+    pthread_mutex_unlock(&stream->recent_lock);
 }
 
 /* What the soft driver says of its last fault; no driver call, and NULL on NVIDIA's. */
@@ -65,8 +64,8 @@ static hdrt__failure *describe_fault(hdrt_device *device, hdrt__call call, const
     hdrt__buffer_format(&text, "device %u (%s) is lost: %s: %s failed: %s (%u): %s; kernels in flight:", device->index,
                         device->info.name, what, call.text, hdrt__result_name(call.result), call.result,
                         hdrt__result_text(call.result));
-    for (hdrt__device_queue *queue = device->queues; queue; queue = queue->next) {
-        name_launches(&text, queue, &count);
+    for (hdrt__device_stream *stream = device->streams; stream; stream = stream->next) {
+        name_launches(&text, stream, &count);
     }
     if (!count) {
         hdrt__buffer_text(&text, " none known");
@@ -90,10 +89,6 @@ static void become_lost(hdrt_device *device, hdrt__failure *failure)
     atomic_store_explicit(&device->state, HDRT__DEVICE_LOST, memory_order_release);
     for (hdrt__device_queue *queue = device->queues; queue; queue = queue->next) {
         hdrt__timeline_fail_rest(queue->timeline, failure);
-        hdrt__host_channel *channel = atomic_load(&queue->channel);
-        if (channel) {
-            hdrt__host_channel_cancel(channel);
-        }
     }
     hdrt__log(HDRT_LOG_ERROR, "%s", hdrt__failure_text(failure));
 }
@@ -162,15 +157,65 @@ void hdrt__device_queue_leave(hdrt_device *device, hdrt__device_queue *queue)
     pthread_mutex_unlock(&device->queues_lock);
 }
 
-void hdrt__device_queue_launch(hdrt__device_queue *queue, uint64_t position, const char *kernel, const hdrt_grid *grid)
+const char *hdrt__device_queue_name(const hdrt__device_queue *queue, char buffer[HDRT__QUEUE_NAME_BYTES])
 {
-    pthread_mutex_lock(&queue->recent_lock);
-    hdrt__recent_launch *launch = &queue->recent[queue->recent_count++ % HDRT__RECENT_LAUNCHES];
+    if (queue->name) {
+        return queue->name;
+    }
+    snprintf(buffer, HDRT__QUEUE_NAME_BYTES, "queue %u", queue->number);
+    return buffer;
+}
+
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
+
+void hdrt__device_stream_enter(hdrt_device *device, hdrt__device_stream *stream)
+{
+    pthread_mutex_init(&stream->recent_lock, NULL);
+    pthread_mutex_lock(&device->queues_lock);
+    stream->previous = NULL;
+    stream->next = device->streams;
+    if (stream->next) {
+        stream->next->previous = stream;
+    }
+    device->streams = stream;
+    pthread_mutex_unlock(&device->queues_lock);
+}
+
+void hdrt__device_stream_leave(hdrt_device *device, hdrt__device_stream *stream)
+{
+    pthread_mutex_lock(&device->queues_lock);
+    if (stream->previous) {
+        stream->previous->next = stream->next;
+    } else {
+        device->streams = stream->next;
+    }
+    if (stream->next) {
+        stream->next->previous = stream->previous;
+    }
+    pthread_mutex_unlock(&device->queues_lock);
+    pthread_mutex_destroy(&stream->recent_lock);
+}
+
+static void copy_cut(char *to, size_t size, const char *from)
+{
+    size_t length = strnlen(from, size - 1);
+    memcpy(to, from, length);
+    to[length] = '\0';
+}
+
+void hdrt__device_stream_launch(hdrt__device_stream *stream, uint64_t sequence, const hdrt__device_queue *queue,
+                                uint64_t position, const char *kernel, const hdrt_grid *grid)
+{
+    char number[HDRT__QUEUE_NAME_BYTES];
+    const char *name = hdrt__device_queue_name(queue, number);
+    pthread_mutex_lock(&stream->recent_lock);
+    hdrt__recent_launch *launch = &stream->recent[stream->recent_count++ % HDRT__RECENT_LAUNCHES];
+    launch->sequence = sequence;
     launch->position = position;
-    snprintf(launch->kernel, sizeof launch->kernel, "%s", kernel);
     launch->grid = *grid;
-    pthread_mutex_unlock(&queue->recent_lock);
-    atomic_store_explicit(&queue->last_launch, position, memory_order_release);
+    copy_cut(launch->queue, sizeof launch->queue, name);
+    copy_cut(launch->kernel, sizeof launch->kernel, kernel);
+    pthread_mutex_unlock(&stream->recent_lock);
 }
 
 hdrt_status hdrt__device_launches(hdrt_device *device, hdrt__uses *uses)

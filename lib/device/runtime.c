@@ -61,6 +61,7 @@ static void runtime_free(hdrt_runtime *runtime)
     free(runtime->clang_option);
     free(runtime->nvrtc_option);
     free(runtime->cache_dir_option);
+    pthread_mutex_destroy(&runtime->parking);
     pthread_mutex_destroy(&runtime->lock);
     free(runtime);
 }
@@ -204,6 +205,7 @@ hdrt_status hdrt_runtime_create(const hdrt_runtime_options *options, hdrt_runtim
     }
     atomic_init(&runtime->references, 1);
     pthread_mutex_init(&runtime->lock, NULL);
+    pthread_mutex_init(&runtime->parking, NULL);
     status = fill_runtime(runtime, &known);
     if (status != HDRT_OK) {
         runtime_free(runtime);

@@ -57,6 +57,7 @@ struct hdrt_runtime {
     hdrt__timeline_table *timelines;
     hdrt__device_fault *faults; /* by device index: what ended the process's use of it */
     pthread_mutex_t lock;       /* guards attachments' creation and the making of faults */
+    pthread_mutex_t parking;    /* guards what queues that wait for queues know of each other; a leaf */
     hdrt__attachment memory, jit;
 };
 

@@ -9,6 +9,21 @@
 #include "device/callbacks.h"
 #include "device/runtime.h"
 
+static hdrt__timeline_stripe *stripe_of(const hdrt__timeline *slot)
+{
+    return &slot->runtime->timelines->stripes[slot->index % HDRT__TIMELINE_STRIPES];
+}
+
+static void slot_lock(const hdrt__timeline *slot)
+{
+    pthread_mutex_lock(&stripe_of(slot)->lock);
+}
+
+static void slot_unlock(const hdrt__timeline *slot)
+{
+    pthread_mutex_unlock(&stripe_of(slot)->lock);
+}
+
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static void list_init(hdrt__timeline_list *list)
@@ -31,13 +46,13 @@ static hdrt__timeline *list_take(hdrt__timeline_list *list)
 {
     for (hdrt__timeline **link = &list->first; *link; link = &(*link)->next_free) {
         hdrt__timeline *slot = *link;
-        pthread_mutex_lock(&slot->lock);
+        slot_lock(slot);
         bool usable = slot->pins == 0;
         if (usable) {
             slot->state = HDRT__TIMELINE_FREE;
             atomic_fetch_add(&slot->generation, 1);
         }
-        pthread_mutex_unlock(&slot->lock);
+        slot_unlock(slot);
         if (usable) {
             *link = slot->next_free;
             if (list->last == &slot->next_free) {
@@ -58,6 +73,14 @@ hdrt_status hdrt__timeline_table_create(hdrt_runtime *runtime, hdrt__timeline_ta
         return hdrt__fail_memory(sizeof *table, "the table of timelines");
     }
     pthread_mutex_init(&table->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    for (uint32_t i = 0; i < HDRT__TIMELINE_STRIPES; i++) {
+        pthread_mutex_init(&table->stripes[i].lock, NULL);
+        pthread_cond_init(&table->stripes[i].changed, &monotonic);
+    }
+    pthread_condattr_destroy(&monotonic);
     list_init(&table->free);
     list_init(&table->remembered);
     *out_table = table;
@@ -76,7 +99,7 @@ static void forget_failures(hdrt__timeline *slot)
     slot->ranges = slot->range_inline;
     slot->range_count = 0;
     slot->range_capacity = HDRT__RANGES_INLINE;
-    slot->open = false;
+    slot->open = slot->ending = false;
     slot->open_first = 0;
     slot->open_failure = NULL;
     atomic_store(&slot->failures, 0);
@@ -91,10 +114,12 @@ void hdrt__timeline_table_destroy(hdrt__timeline_table *table)
         hdrt__timeline *chunk = atomic_load(&table->chunks[i]);
         for (uint32_t j = 0; j < HDRT__TIMELINE_CHUNK; j++) {
             forget_failures(&chunk[j]);
-            pthread_cond_destroy(&chunk[j].changed);
-            pthread_mutex_destroy(&chunk[j].lock);
         }
         free(chunk);
+    }
+    for (uint32_t i = 0; i < HDRT__TIMELINE_STRIPES; i++) {
+        pthread_cond_destroy(&table->stripes[i].changed);
+        pthread_mutex_destroy(&table->stripes[i].lock);
     }
     pthread_mutex_destroy(&table->lock);
     free(table);
@@ -112,20 +137,14 @@ static hdrt_status add_chunk(hdrt_runtime *runtime, hdrt__timeline_table *table)
     if (!chunk) {
         return hdrt__fail_memory(HDRT__TIMELINE_CHUNK * sizeof *chunk, "timelines");
     }
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     for (uint32_t i = 0; i < HDRT__TIMELINE_CHUNK; i++) {
         hdrt__timeline *slot = &chunk[i];
         slot->runtime = runtime;
         slot->index = table->chunk_count * HDRT__TIMELINE_CHUNK + i;
         slot->ranges = slot->range_inline;
         slot->range_capacity = HDRT__RANGES_INLINE;
-        pthread_mutex_init(&slot->lock, NULL);
-        pthread_cond_init(&slot->changed, &monotonic);
         list_append(&table->free, slot);
     }
-    pthread_condattr_destroy(&monotonic);
     atomic_store_explicit(&table->chunks[table->chunk_count], chunk, memory_order_release);
     table->chunk_count++;
     return HDRT_OK;
@@ -152,208 +171,20 @@ hdrt_status hdrt__timeline_acquire(hdrt_runtime *runtime, const hdrt__timeline_s
     if (!slot) {
         return status;
     }
-    pthread_mutex_lock(&slot->lock);
+    slot_lock(slot);
     forget_failures(slot);
     atomic_store(&slot->enqueued, 0);
+    atomic_store(&slot->committed, 0);
     atomic_store(&slot->completed, 0);
     slot->source = source;
     slot->owner = owner;
     slot->state = HDRT__TIMELINE_LIVE;
-    pthread_mutex_unlock(&slot->lock);
+    slot_unlock(slot);
     *out_timeline = slot;
     return HDRT_OK;
 }
 
-void hdrt__timeline_retire(hdrt__timeline *slot, hdrt__failure *failure)
-{
-    hdrt__timeline_table *table = slot->runtime->timelines;
-    pthread_mutex_lock(&slot->lock);
-    slot->state = HDRT__TIMELINE_RETIRED;
-    slot->source = NULL;
-    slot->owner = NULL;
-    if (!slot->open) {
-        /* Completed values stay complete; the open range is for those that never came, and is no reason to remember. */
-        slot->open = true;
-        slot->open_first = atomic_load(&slot->enqueued) + 1;
-        slot->open_failure = failure ? hdrt__failure_hold(failure)
-                                     : hdrt__failure_create(HDRT_ERROR_EVENT_FAILED,
-                                                            "the queue was destroyed before this value was enqueued");
-        if (atomic_load(&slot->completed) < slot->open_first - 1) {
-            slot->open_first = atomic_load(&slot->completed) + 1;
-            atomic_fetch_add(&slot->failures, 1);
-        }
-    }
-    bool remember = atomic_load(&slot->failures) != 0;
-    slot->changes++;
-    pthread_cond_broadcast(&slot->changed);
-    pthread_mutex_unlock(&slot->lock);
-
-    pthread_mutex_lock(&table->lock);
-    list_append(remember ? &table->remembered : &table->free, slot);
-    pthread_mutex_unlock(&table->lock);
-}
-
-/* ---- what owners tell -------------------------------------------------------------------------------------------- */
-
-hdrt_event hdrt__timeline_event(const hdrt__timeline *slot, uint64_t value)
-{
-    uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_relaxed);
-    return (hdrt_event){.timeline = generation << 32 | slot->index, .value = value};
-}
-
-void hdrt__timeline_enqueue(hdrt__timeline *slot, uint64_t value)
-{
-    atomic_store_explicit(&slot->enqueued, value, memory_order_release);
-}
-
-/* Under the slot's lock. */
-static void tell(hdrt__timeline *slot)
-{
-    slot->changes++;
-    pthread_cond_broadcast(&slot->changed);
-}
-
-void hdrt__timeline_complete(hdrt__timeline *slot, uint64_t value)
-{
-    if (value <= atomic_load_explicit(&slot->completed, memory_order_relaxed)) {
-        return;
-    }
-    pthread_mutex_lock(&slot->lock);
-    if (slot->open && value >= slot->open_first) {
-        value = slot->open_first - 1;
-    }
-    if (value > atomic_load(&slot->completed)) {
-        if (value > atomic_load(&slot->enqueued)) {
-            atomic_store(&slot->enqueued, value);
-        }
-        atomic_store_explicit(&slot->completed, value, memory_order_release);
-        tell(slot);
-    }
-    pthread_mutex_unlock(&slot->lock);
-}
-
-/*
- * Under the slot's lock: keep first to last as failed, above all ranges there are. Without memory, and beyond the
- * limit, neighbours are joined: an event between them that was fine then reads as failed, never the other way round.
- */
-static void add_range(hdrt__timeline *slot, uint64_t first, uint64_t last, hdrt__failure *failure)
-{
-    if (slot->range_count == slot->range_capacity && slot->range_capacity < HDRT__RANGES_LIMIT) {
-        uint32_t capacity = slot->range_capacity * 2;
-        hdrt__failed_range *ranges = malloc(capacity * sizeof *ranges);
-        if (ranges) {
-            memcpy(ranges, slot->ranges, slot->range_count * sizeof *ranges);
-            if (slot->ranges != slot->range_inline) {
-                free(slot->ranges);
-            }
-            slot->ranges = ranges;
-            slot->range_capacity = capacity;
-        }
-    }
-    if (slot->range_count == slot->range_capacity) {
-        slot->ranges[0].last = slot->ranges[1].last;
-        hdrt__failure_drop(slot->ranges[1].failure);
-        memmove(&slot->ranges[1], &slot->ranges[2], (slot->range_count - 2) * sizeof *slot->ranges);
-        slot->range_count--;
-        atomic_fetch_sub(&slot->failures, 1);
-    }
-    slot->ranges[slot->range_count++] = (hdrt__failed_range){first, last, hdrt__failure_hold(failure)};
-    atomic_fetch_add(&slot->failures, 1);
-}
-
-/* Under the slot's lock. */
-static void fail_from(hdrt__timeline *slot, uint64_t first, hdrt__failure *failure)
-{
-    if (first <= atomic_load(&slot->completed)) {
-        first = atomic_load(&slot->completed) + 1;
-    }
-    if (!slot->open) {
-        slot->open = true;
-        slot->open_first = first;
-        slot->open_failure = hdrt__failure_hold(failure);
-        atomic_fetch_add(&slot->failures, 1);
-    } else if (first < slot->open_first) {
-        add_range(slot, first, slot->open_first - 1, failure);
-        /* Nothing below the open range can complete any more. */
-    }
-    tell(slot);
-}
-
-void hdrt__timeline_fail(hdrt__timeline *slot, uint64_t first, hdrt__failure *failure)
-{
-    pthread_mutex_lock(&slot->lock);
-    fail_from(slot, first, failure);
-    pthread_mutex_unlock(&slot->lock);
-}
-
-uint64_t hdrt__timeline_fail_rest(hdrt__timeline *slot, hdrt__failure *failure)
-{
-    pthread_mutex_lock(&slot->lock);
-    uint64_t first = atomic_load(&slot->completed) + 1;
-    fail_from(slot, first, failure);
-    pthread_mutex_unlock(&slot->lock);
-    return first;
-}
-
-void hdrt__timeline_reopen(hdrt__timeline *slot, uint64_t last)
-{
-    pthread_mutex_lock(&slot->lock);
-    if (slot->open) {
-        if (last >= slot->open_first) {
-            add_range(slot, slot->open_first, last, slot->open_failure);
-        }
-        hdrt__failure_drop(slot->open_failure);
-        slot->open = false;
-        slot->open_failure = NULL;
-        atomic_fetch_sub(&slot->failures, 1);
-    }
-    pthread_mutex_unlock(&slot->lock);
-}
-
-/* ---- who asks ---------------------------------------------------------------------------------------------------- */
-
-static hdrt__timeline *find_slot(hdrt_runtime *runtime, hdrt_event event)
-{
-    uint32_t index = (uint32_t)event.timeline;
-    if (index / HDRT__TIMELINE_CHUNK >= HDRT__TIMELINE_CHUNKS) {
-        return NULL;
-    }
-    hdrt__timeline *chunk =
-        atomic_load_explicit(&runtime->timelines->chunks[index / HDRT__TIMELINE_CHUNK], memory_order_acquire);
-    return chunk ? &chunk[index % HDRT__TIMELINE_CHUNK] : NULL;
-}
-
-hdrt__timeline *hdrt__timeline_pin(hdrt_runtime *runtime, hdrt_event event)
-{
-    hdrt__timeline *slot = find_slot(runtime, event);
-    if (!slot) {
-        return NULL;
-    }
-    pthread_mutex_lock(&slot->lock);
-    bool there = slot->state != HDRT__TIMELINE_FREE && atomic_load(&slot->generation) == event.timeline >> 32;
-    slot->pins += there;
-    pthread_mutex_unlock(&slot->lock);
-    return there ? slot : NULL;
-}
-
-void hdrt__timeline_unpin(hdrt__timeline *slot)
-{
-    pthread_mutex_lock(&slot->lock);
-    slot->pins--;
-    pthread_mutex_unlock(&slot->lock);
-}
-
-void *hdrt__timeline_owner(hdrt__timeline *slot, const hdrt__timeline_source *source)
-{
-    void *owner = NULL;
-    pthread_mutex_lock(&slot->lock);
-    if (slot->state == HDRT__TIMELINE_LIVE && slot->source == source) {
-        owner = slot->owner;
-        source->hold(owner);
-    }
-    pthread_mutex_unlock(&slot->lock);
-    return owner;
-}
+/* ---- telling ----------------------------------------------------------------------------------------------------- */
 
 static hdrt_status failed_status(hdrt__failure *failure, hdrt__failure **out_failure)
 {
@@ -382,6 +213,300 @@ static hdrt_status known(const hdrt__timeline *slot, uint64_t value, hdrt__failu
         return failed_status(slot->ranges[low].failure, out_failure);
     }
     return value <= atomic_load(&slot->completed) ? HDRT_OK : HDRT_NOT_READY;
+}
+
+/* Under the slot's lock: whether a watch is over. */
+static bool watch_over(const hdrt__timeline *slot, const hdrt__timeline_watch *watch)
+{
+    if (watch->step == HDRT__TIMELINE_COMMITTED && watch->value <= atomic_load(&slot->committed)) {
+        return true;
+    }
+    return slot->state != HDRT__TIMELINE_LIVE || known(slot, watch->value, NULL) != HDRT_NOT_READY;
+}
+
+/* Under the slot's lock: something changed. \return the watches that are over, for unlock_and_wake. */
+static hdrt__timeline_watch *tell(hdrt__timeline *slot)
+{
+    hdrt__timeline_watch *over = NULL;
+    slot->changes++;
+    pthread_cond_broadcast(&stripe_of(slot)->changed);
+    for (hdrt__timeline_watch **link = &slot->watches; *link;) {
+        hdrt__timeline_watch *watch = *link;
+        if (watch_over(slot, watch)) {
+            *link = watch->next;
+            watch->next = over;
+            over = watch;
+            atomic_fetch_sub(&slot->watched, 1);
+        } else {
+            link = &watch->next;
+        }
+    }
+    return over;
+}
+
+static void unlock_and_wake(hdrt__timeline *slot, hdrt__timeline_watch *over)
+{
+    slot_unlock(slot);
+    while (over) {
+        hdrt__timeline_watch *next = over->next; /* the watch may be gone once it was called */
+        over->wake(over);
+        over = next;
+    }
+}
+
+/* Under the slot's lock. Completed values stay complete; those that never come are no reason to remember the slot. */
+static void end_at(hdrt__timeline *slot, uint64_t last, hdrt__failure *failure)
+{
+    slot->open = slot->ending = true;
+    slot->open_first = last + 1;
+    slot->open_failure = hdrt__failure_hold(failure);
+}
+
+void hdrt__timeline_end(hdrt__timeline *slot, uint64_t last, hdrt__failure *failure)
+{
+    hdrt__timeline_watch *over = NULL;
+    slot_lock(slot);
+    if (!slot->open) {
+        end_at(slot, last, failure);
+        over = tell(slot);
+    }
+    unlock_and_wake(slot, over);
+}
+
+void hdrt__timeline_retire(hdrt__timeline *slot, hdrt__failure *failure)
+{
+    hdrt__timeline_table *table = slot->runtime->timelines;
+    slot_lock(slot);
+    slot->state = HDRT__TIMELINE_RETIRED;
+    slot->source = NULL;
+    slot->owner = NULL;
+    if (!slot->open) {
+        hdrt__failure *words = failure ? hdrt__failure_hold(failure)
+                                       : hdrt__failure_create(HDRT_ERROR_EVENT_FAILED,
+                                                              "the queue was destroyed before this value was enqueued");
+        end_at(slot, atomic_load(&slot->enqueued), words);
+        hdrt__failure_drop(words);
+    }
+    if (slot->ending && atomic_load(&slot->completed) < slot->open_first - 1) {
+        slot->ending = false;
+        slot->open_first = atomic_load(&slot->completed) + 1;
+        atomic_fetch_add(&slot->failures, 1);
+    }
+    bool remember = atomic_load(&slot->failures) != 0;
+    unlock_and_wake(slot, tell(slot));
+
+    pthread_mutex_lock(&table->lock);
+    list_append(remember ? &table->remembered : &table->free, slot);
+    pthread_mutex_unlock(&table->lock);
+}
+
+/* ---- what owners tell -------------------------------------------------------------------------------------------- */
+
+hdrt_event hdrt__timeline_event(const hdrt__timeline *slot, uint64_t value)
+{
+    uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_relaxed);
+    return (hdrt_event){.timeline = generation << 32 | slot->index, .value = value};
+}
+
+void hdrt__timeline_enqueue(hdrt__timeline *slot, uint64_t value)
+{
+    atomic_store_explicit(&slot->enqueued, value, memory_order_release);
+}
+
+void hdrt__timeline_commit(hdrt__timeline *slot, uint64_t value)
+{
+    if (value > atomic_load_explicit(&slot->enqueued, memory_order_relaxed)) {
+        atomic_store_explicit(&slot->enqueued, value, memory_order_relaxed);
+    }
+    /* Sequentially consistent with `watched`: either the watcher sees the value, or this sees the watcher. */
+    atomic_store(&slot->committed, value);
+    if (atomic_load(&slot->watched)) {
+        slot_lock(slot);
+        unlock_and_wake(slot, tell(slot));
+    }
+}
+
+void hdrt__timeline_complete(hdrt__timeline *slot, uint64_t value)
+{
+    hdrt__timeline_watch *woken = NULL;
+    if (value <= atomic_load_explicit(&slot->completed, memory_order_relaxed)) {
+        return;
+    }
+    slot_lock(slot);
+    if (slot->open && value >= slot->open_first) {
+        value = slot->open_first - 1;
+    }
+    if (value > atomic_load(&slot->completed)) {
+        if (value > atomic_load(&slot->enqueued)) {
+            atomic_store(&slot->enqueued, value);
+        }
+        if (value > atomic_load(&slot->committed)) {
+            atomic_store(&slot->committed, value);
+        }
+        atomic_store_explicit(&slot->completed, value, memory_order_release);
+        woken = tell(slot);
+    }
+    unlock_and_wake(slot, woken);
+}
+
+/*
+ * Under the slot's lock: keep first to last as failed, above all ranges there are. Without memory, and beyond the
+ * limit, neighbours are joined: an event between them that was fine then reads as failed, never the other way round.
+ */
+static void add_range(hdrt__timeline *slot, uint64_t first, uint64_t last, hdrt__failure *failure)
+{
+    if (slot->range_count == slot->range_capacity && slot->range_capacity < HDRT__RANGES_LIMIT) {
+        uint32_t capacity = slot->range_capacity * 4;
+        hdrt__failed_range *ranges = malloc(capacity * sizeof *ranges);
+        if (ranges) {
+            memcpy(ranges, slot->ranges, slot->range_count * sizeof *ranges);
+            if (slot->ranges != slot->range_inline) {
+                free(slot->ranges);
+            }
+            slot->ranges = ranges;
+            slot->range_capacity = capacity;
+        }
+    }
+    if (slot->range_count == slot->range_capacity) {
+        if (slot->range_count == 1) {
+            slot->ranges[0].last = last;
+            return;
+        }
+        slot->ranges[0].last = slot->ranges[1].last;
+        hdrt__failure_drop(slot->ranges[1].failure);
+        memmove(&slot->ranges[1], &slot->ranges[2], (slot->range_count - 2) * sizeof *slot->ranges);
+        slot->range_count--;
+        atomic_fetch_sub(&slot->failures, 1);
+    }
+    slot->ranges[slot->range_count++] = (hdrt__failed_range){first, last, hdrt__failure_hold(failure)};
+    atomic_fetch_add(&slot->failures, 1);
+}
+
+/* Under the slot's lock. */
+static void fail_from(hdrt__timeline *slot, uint64_t first, hdrt__failure *failure)
+{
+    if (first <= atomic_load(&slot->completed)) {
+        first = atomic_load(&slot->completed) + 1;
+    }
+    if (slot->ending && first < slot->open_first) {
+        hdrt__failure_drop(slot->open_failure);
+        slot->open = slot->ending = false;
+    }
+    if (!slot->open) {
+        slot->open = true;
+        slot->open_first = first;
+        slot->open_failure = hdrt__failure_hold(failure);
+        atomic_fetch_add(&slot->failures, 1);
+    } else if (first < slot->open_first) {
+        add_range(slot, first, slot->open_first - 1, failure);
+        /* Nothing below the open range can complete any more. */
+    }
+}
+
+void hdrt__timeline_fail(hdrt__timeline *slot, uint64_t first, hdrt__failure *failure)
+{
+    slot_lock(slot);
+    fail_from(slot, first, failure);
+    unlock_and_wake(slot, tell(slot));
+}
+
+uint64_t hdrt__timeline_fail_rest(hdrt__timeline *slot, hdrt__failure *failure)
+{
+    slot_lock(slot);
+    uint64_t first = atomic_load(&slot->completed) + 1;
+    fail_from(slot, first, failure);
+    unlock_and_wake(slot, tell(slot));
+    return first;
+}
+
+void hdrt__timeline_reopen(hdrt__timeline *slot, uint64_t last)
+{
+    slot_lock(slot);
+    if (slot->open) {
+        if (last >= slot->open_first) {
+            add_range(slot, slot->open_first, last, slot->open_failure);
+        }
+        hdrt__failure_drop(slot->open_failure);
+        slot->open = false;
+        slot->open_failure = NULL;
+        atomic_fetch_sub(&slot->failures, 1);
+    }
+    slot_unlock(slot);
+}
+
+/* ---- who asks ---------------------------------------------------------------------------------------------------- */
+
+static hdrt__timeline *find_slot(hdrt_runtime *runtime, hdrt_event event)
+{
+    uint32_t index = (uint32_t)event.timeline;
+    if (index / HDRT__TIMELINE_CHUNK >= HDRT__TIMELINE_CHUNKS) {
+        return NULL;
+    }
+    hdrt__timeline *chunk =
+        atomic_load_explicit(&runtime->timelines->chunks[index / HDRT__TIMELINE_CHUNK], memory_order_acquire);
+    return chunk ? &chunk[index % HDRT__TIMELINE_CHUNK] : NULL;
+}
+
+hdrt__timeline *hdrt__timeline_pin(hdrt_runtime *runtime, hdrt_event event)
+{
+    hdrt__timeline *slot = find_slot(runtime, event);
+    if (!slot) {
+        return NULL;
+    }
+    slot_lock(slot);
+    bool there = slot->state != HDRT__TIMELINE_FREE && atomic_load(&slot->generation) == event.timeline >> 32;
+    slot->pins += there;
+    slot_unlock(slot);
+    return there ? slot : NULL;
+}
+
+void hdrt__timeline_unpin(hdrt__timeline *slot)
+{
+    slot_lock(slot);
+    slot->pins--;
+    slot_unlock(slot);
+}
+
+bool hdrt__timeline_watch_begin(hdrt__timeline *slot, hdrt__timeline_watch *watch)
+{
+    slot_lock(slot);
+    atomic_fetch_add(&slot->watched, 1);
+    bool begun = !watch_over(slot, watch);
+    if (begun) {
+        watch->next = slot->watches;
+        slot->watches = watch;
+    } else {
+        atomic_fetch_sub(&slot->watched, 1);
+    }
+    slot_unlock(slot);
+    return begun;
+}
+
+bool hdrt__timeline_unwatch(hdrt__timeline *slot, hdrt__timeline_watch *watch)
+{
+    bool found = false;
+    slot_lock(slot);
+    for (hdrt__timeline_watch **link = &slot->watches; *link; link = &(*link)->next) {
+        if (*link == watch) {
+            *link = watch->next;
+            atomic_fetch_sub(&slot->watched, 1);
+            found = true;
+            break;
+        }
+    }
+    slot_unlock(slot);
+    return found;
+}
+
+void *hdrt__timeline_owner(hdrt__timeline *slot, const hdrt__timeline_source *source)
+{
+    void *owner = NULL;
+    slot_lock(slot);
+    if (slot->state == HDRT__TIMELINE_LIVE && slot->source == source) {
+        owner = source->hold(slot->owner) ? slot->owner : NULL;
+    }
+    slot_unlock(slot);
+    return owner;
 }
 
 /* Answer without the lock where that is enough: complete, and nothing of the timeline ever failed. */
@@ -414,23 +539,22 @@ static hdrt__timeline *resolve(hdrt_runtime *runtime, hdrt_event event, hdrt_sta
 
 static hdrt_status look_pinned(hdrt__timeline *slot, uint64_t value, bool progress, hdrt__failure **out_failure)
 {
-    pthread_mutex_lock(&slot->lock);
+    slot_lock(slot);
     hdrt_status status = known(slot, value, out_failure);
     const hdrt__timeline_source *source = slot->source;
     void *owner = NULL;
-    if (status == HDRT_NOT_READY && progress && source && value <= atomic_load(&slot->enqueued)) {
-        owner = slot->owner;
-        source->hold(owner);
+    if (status == HDRT_NOT_READY && progress && source) {
+        owner = source->hold(slot->owner) ? slot->owner : NULL;
     }
-    pthread_mutex_unlock(&slot->lock);
+    slot_unlock(slot);
     if (!owner) {
         return status;
     }
     hdrt_status progressed = source->progress(owner, value);
     source->drop(owner);
-    pthread_mutex_lock(&slot->lock);
+    slot_lock(slot);
     status = known(slot, value, out_failure);
-    pthread_mutex_unlock(&slot->lock);
+    slot_unlock(slot);
     return status == HDRT_NOT_READY && progressed < 0 ? progressed : status;
 }
 
@@ -459,16 +583,16 @@ static uint64_t pause_ns(uint64_t waited)
 /* Sleep until something was told after `changes` was read, or until the moment `until` (UINT64_MAX: no limit). */
 static void sleep_on(hdrt__timeline *slot, uint64_t changes, uint64_t until)
 {
-    pthread_mutex_lock(&slot->lock);
+    slot_lock(slot);
     if (slot->changes == changes) {
         if (until == UINT64_MAX) {
-            pthread_cond_wait(&slot->changed, &slot->lock);
+            pthread_cond_wait(&stripe_of(slot)->changed, &stripe_of(slot)->lock);
         } else {
             struct timespec moment = {.tv_sec = (time_t)(until / 1000000000u), .tv_nsec = (long)(until % 1000000000u)};
-            pthread_cond_timedwait(&slot->changed, &slot->lock, &moment);
+            pthread_cond_timedwait(&stripe_of(slot)->changed, &stripe_of(slot)->lock, &moment);
         }
     }
-    pthread_mutex_unlock(&slot->lock);
+    slot_unlock(slot);
 }
 
 /* The owner is asked at once, in a short spin, then at growing intervals; timelines without a source only sleep. */
@@ -477,10 +601,10 @@ static hdrt_status wait_pinned(hdrt__timeline *slot, uint64_t value, uint64_t de
     const uint64_t spin_ns = 20000;
     uint64_t begin = hdrt__now_ns();
     for (;;) {
-        pthread_mutex_lock(&slot->lock);
+        slot_lock(slot);
         uint64_t changes = slot->changes;
         bool polled = slot->source != NULL;
-        pthread_mutex_unlock(&slot->lock);
+        slot_unlock(slot);
         hdrt_status status = look_pinned(slot, value, true, out_failure);
         if (status != HDRT_NOT_READY) {
             return status;

@@ -11,8 +11,13 @@
  * A retired slot still answers for its last generation: failed ranges and values that never came are failed, all else
  * is complete. Slots that remember failures are taken again last. Events of older generations are complete.
  *
- * Locks: each slot's `lock` guards its members and is a leaf: nothing is called under it but a source's `hold`, which
- * only counts. The table's lock guards the free lists and is taken before a slot's.
+ * A value of a queue goes through three steps: enqueued (given out), committed (handed to the driver), completed. For
+ * other timelines committed and completed are one. Whoever needs the second or third may watch: a watch is called once
+ * when the value has got there, or never will.
+ *
+ * Locks: a slot's members are guarded by one of the table's locks, which several slots share (so that a slot is small)
+ * and which is a leaf: nothing is called under it but a source's `hold`, which only counts. The table's own lock guards
+ * the free lists and is taken before a slot's.
  */
 #ifndef HDRT_DEVICE_TIMELINE_H
 #define HDRT_DEVICE_TIMELINE_H
@@ -38,7 +43,7 @@ const char *hdrt__failure_text(const hdrt__failure *failure);
 
 /* How a timeline's owner is asked to look. All NULL for timelines that are only told (host timelines, futures). */
 typedef struct hdrt__timeline_source {
-    void (*hold)(void *owner); /* counts only: called under the slot's lock, while the slot is live */
+    bool (*hold)(void *owner); /* counts only: called under the slot's lock; false: the owner is ending */
     void (*drop)(void *owner);
     /*
      * Find out more, so that `value` will be known complete at some time: tell it through hdrt__timeline_complete and
@@ -60,24 +65,40 @@ typedef struct hdrt__failed_range {
 } hdrt__failed_range;
 
 /* Ranges that a slot can keep without memory, and the most it keeps at all; beyond, neighbours are joined. */
-#define HDRT__RANGES_INLINE 4
+#define HDRT__RANGES_INLINE 1
 #define HDRT__RANGES_LIMIT 1024
+
+typedef enum hdrt__timeline_step {
+    HDRT__TIMELINE_COMMITTED,
+    HDRT__TIMELINE_COMPLETED,
+} hdrt__timeline_step;
+
+/* Somebody to be told. Embedded; its owner keeps it alive until it was called or hdrt__timeline_unwatch took it back. */
+typedef struct hdrt__timeline_watch {
+    struct hdrt__timeline_watch *next;
+    uint64_t value;
+    hdrt__timeline_step step;
+    /* Called once, with no lock held, on whichever thread got the timeline there. */
+    void (*wake)(struct hdrt__timeline_watch *watch);
+} hdrt__timeline_watch;
 
 typedef struct hdrt__timeline {
     hdrt_runtime *runtime;
     uint32_t index;
     _Atomic uint32_t generation;
     _Atomic uint64_t enqueued;  /* last value given out (queues) or signalled (host timelines) */
+    _Atomic uint64_t committed; /* all values up to it that did not fail were handed over */
     _Atomic uint64_t completed; /* all values up to it that did not fail are complete */
     _Atomic uint32_t failures;  /* failed ranges, the open one included: 0 lets readers go without the lock */
-    pthread_mutex_t lock;
-    pthread_cond_t changed; /* completed, failed, retired */
-    uint64_t changes;       /* counts what `changed` tells */
-    hdrt__timeline_state state;
-    uint32_t pins; /* who may look at it now; not taken again meanwhile */
+    _Atomic uint32_t watched;   /* number of watches: 0 lets a commit go without the lock */
+    uint64_t changes;           /* counts what was told */
+    uint32_t pins;              /* who may look at it now; not taken again meanwhile */
+    uint8_t state;              /* an hdrt__timeline_state */
+    bool open;                  /* all values from open_first on fail with open_failure */
+    bool ending;                /* since they never come; not counted as a failure */
     const hdrt__timeline_source *source;
     void *owner;
-    bool open; /* all values from open_first on fail with open_failure */
+    hdrt__timeline_watch *watches;
     uint64_t open_first;
     hdrt__failure *open_failure;
     hdrt__failed_range *ranges; /* ascending, below open_first; range_inline or malloc'ed */
@@ -85,6 +106,13 @@ typedef struct hdrt__timeline {
     hdrt__failed_range range_inline[HDRT__RANGES_INLINE];
     struct hdrt__timeline *next_free;
 } hdrt__timeline;
+
+/* A lock that slots share, and where their waiters sleep. */
+typedef struct hdrt__timeline_stripe {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* completed, failed, retired */
+} hdrt__timeline_stripe;
+#define HDRT__TIMELINE_STRIPES 64u
 
 #define HDRT__TIMELINE_CHUNK 256u   /* slots allocated together */
 #define HDRT__TIMELINE_CHUNKS 8192u /* about two million timelines at once in a runtime */
@@ -96,7 +124,8 @@ typedef struct hdrt__timeline_list {
 } hdrt__timeline_list;
 
 typedef struct hdrt__timeline_table {
-    pthread_mutex_t lock; /* guards all but the readers' loads of chunks */
+    pthread_mutex_t lock; /* guards all but the readers' loads of chunks, and the stripes */
+    hdrt__timeline_stripe stripes[HDRT__TIMELINE_STRIPES];
     hdrt__timeline *_Atomic chunks[HDRT__TIMELINE_CHUNKS];
     uint32_t chunk_count;
     hdrt__timeline_list free;       /* free, or retired without failures */
@@ -116,10 +145,17 @@ hdrt_status hdrt__timeline_acquire(hdrt_runtime *runtime, const hdrt__timeline_s
  * own), the rest keeps its answer. The owner is not called after this returns.
  */
 void hdrt__timeline_retire(hdrt__timeline *timeline, hdrt__failure *failure);
+/*
+ * No value after `last` will come: they fail with `failure` (held by the slot), and who waits for one is told. The rest
+ * goes on; the slot is retired later. Once.
+ */
+void hdrt__timeline_end(hdrt__timeline *timeline, uint64_t last, hdrt__failure *failure);
 hdrt_event hdrt__timeline_event(const hdrt__timeline *timeline, uint64_t value);
 /* Values up to `value` are given out. */
 void hdrt__timeline_enqueue(hdrt__timeline *timeline, uint64_t value);
-/* All values up to `value` that have not failed are complete; raises `enqueued` too. Wakes waiters. */
+/* Values up to `value` were handed over. Wakes watches. */
+void hdrt__timeline_commit(hdrt__timeline *timeline, uint64_t value);
+/* All values up to `value` that have not failed are complete; raises the other two. Wakes waiters and watches. */
 void hdrt__timeline_complete(hdrt__timeline *timeline, uint64_t value);
 /*
  * All values from `first` on fail, until hdrt__timeline_reopen. If they do already, only those before change. The slot
@@ -164,6 +200,13 @@ hdrt_status hdrt__event_wait_until(hdrt_runtime *runtime, hdrt_event event, uint
  */
 hdrt__timeline *hdrt__timeline_pin(hdrt_runtime *runtime, hdrt_event event);
 void hdrt__timeline_unpin(hdrt__timeline *timeline);
+/*
+ * Call watch->wake when the value has got to the step, has failed, or can never come. The slot is pinned by the caller,
+ * and stays so until the watch is over. \return false: it is there already, and wake is not called.
+ */
+bool hdrt__timeline_watch_begin(hdrt__timeline *timeline, hdrt__timeline_watch *watch);
+/* Take a watch back. \return false: wake was called, or is just being called. */
+bool hdrt__timeline_unwatch(hdrt__timeline *timeline, hdrt__timeline_watch *watch);
 /* The owner of a pinned timeline with a hold of the caller's, if it is live and its source is this one; else NULL. */
 void *hdrt__timeline_owner(hdrt__timeline *timeline, const hdrt__timeline_source *source);
 

@@ -8,6 +8,7 @@ hdrt__call hdrt__scope_enter(const hdrt__driver_table *table, hdcu_context conte
 {
     scope->capture_mode = HDCU_STREAM_CAPTURE_MODE_RELAXED;
     scope->pushed = false;
+    scope->resident = false;
     hdrt__call call = HDRT__CALL(table, cuThreadExchangeStreamCaptureMode, &scope->capture_mode);
     if (call.result || !context)
         return call;

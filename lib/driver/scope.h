@@ -16,6 +16,7 @@
 typedef struct hdrt__scope {
     unsigned capture_mode; /* the thread's mode outside */
     bool pushed;
+    bool resident; /* the thread is always inside: nothing to undo */
 } hdrt__scope;
 
 /*

@@ -147,10 +147,13 @@ void hdrt__kernel_free(hdrt_kernel *kernel)
     free(kernel);
 }
 
-/* Opts in to `bytes` of dynamic shared memory if that is more than so far. Inside the device's scope. */
+/* Opts in to `bytes` of dynamic shared memory if that is more than so far. */
 static hdrt_status raise_shared(hdrt_kernel *kernel, uint32_t bytes)
 {
-    hdrt_status status = HDRT_OK;
+    hdrt__scope scope;
+    hdrt_status status = hdrt__device_enter(kernel->device, &scope);
+    if (status != HDRT_OK)
+        return status;
     pthread_mutex_lock(&kernel->raising);
     if (bytes > atomic_load(&kernel->dynamic_shared_bytes)) {
         hdrt__call call = HDRT__CALL(kernel->device->driver, cuFuncSetAttribute, kernel->function,
@@ -161,6 +164,7 @@ static hdrt_status raise_shared(hdrt_kernel *kernel, uint32_t bytes)
             atomic_store(&kernel->dynamic_shared_bytes, bytes);
     }
     pthread_mutex_unlock(&kernel->raising);
+    hdrt__device_leave(kernel->device, &scope);
     return status;
 }
 

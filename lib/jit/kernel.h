@@ -40,8 +40,7 @@ hdrt_status hdrt__kernel_check_arguments(const hdrt_kernel *kernel, const void *
 
 /*
  * Check the block and shared memory sizes of a launch against the kernel and its device, and opt in to that much
- * dynamic shared memory if that is more than the kernel allows so far (a driver call, once per raise; the caller is
- * inside a driver scope). Grid limits are the queue's to check. HDRT_OK, HDRT_ERROR_LAUNCH, HDRT_ERROR_DRIVER, ...
+ * dynamic shared memory if that is more than the kernel allows so far (a driver call, once per raise). Grid limits are the queue's to check. HDRT_OK, HDRT_ERROR_LAUNCH, HDRT_ERROR_DRIVER, ...
  */
 hdrt_status hdrt__kernel_check_block(hdrt_kernel *kernel, const hdrt_grid *grid);
 

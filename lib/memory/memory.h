@@ -81,8 +81,8 @@ void hdrt__snapshot_give(hdrt__memory *memory, hdrt__snapshot *snapshot);
 /* ---- checks of ranges -------------------------------------------------------------------------------------------- */
 
 /*
- * Check that `bytes` (1 or more) at `pointer` lie in one allocation that the library or the driver knows. Inside the
- * device's scope, under no lock.
+ * Check that `bytes` (1 or more) at `pointer` lie in one allocation that the library or the driver knows. Under no lock;
+ * enters the device's scope where the driver must be asked.
  *
  * \param what  for the message: "hdrt_copy_htod: the destination"
  * \param out_context  set to the context that it belongs to; NULL where only the driver knows it

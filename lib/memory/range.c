@@ -23,16 +23,23 @@ static hdrt_status check_foreign_range(hdrt_device *device, hdrt_ptr pointer, ui
 {
     hdcu_pointer base = 0;
     size_t size = 0;
+    hdrt__scope scope;
+    hdrt_status status = hdrt__device_enter(device, &scope);
+    if (status != HDRT_OK) {
+        return status;
+    }
     hdrt__memory *memory = hdrt__device_memory(device);
-    if (memory && hdrt__memory_holds(memory, pointer)) {
+    bool freed = memory && hdrt__memory_holds(memory, pointer);
+    hdrt__call call = HDRT__CALL(device->driver, cuMemGetAddressRange, &base, &size, pointer);
+    status = hdrt__device_check(device, call, "%s", what);
+    hdrt__device_leave(device, &scope);
+    if (freed) {
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "%s: 0x%llx is memory that hdrt_free was called for", what,
                           (unsigned long long)pointer);
     }
-    hdrt__call call = HDRT__CALL(device->driver, cuMemGetAddressRange, &base, &size, pointer);
-    if (!call.result) {
+    if (status == HDRT_OK) {
         return check_end(pointer, bytes, base, size, what);
     }
-    hdrt_status status = hdrt__device_check(device, call, "%s", what);
     if (status == HDRT_ERROR_DEVICE_LOST) {
         return status;
     }
@@ -60,7 +67,7 @@ hdrt_status hdrt__check_device_range(hdrt_device *device, hdrt_ptr pointer, uint
 }
 
 /* What the driver knows of host memory that the library does not: pinned by others, or device memory by mistake. */
-static hdrt_status check_foreign_host(hdrt_device *device, const void *memory, const char *what, bool *out_pinned)
+static hdrt_status ask_driver(hdrt_device *device, const void *memory, const char *what, bool *out_pinned)
 {
     unsigned type = 0, managed = 0;
     hdcu_pointer address = (hdcu_pointer)(uintptr_t)memory;
@@ -80,6 +87,17 @@ static hdrt_status check_foreign_host(hdrt_device *device, const void *memory, c
         return HDRT_OK;
     }
     return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "%s: %p is device memory, host memory is expected", what, memory);
+}
+
+static hdrt_status check_foreign_host(hdrt_device *device, const void *memory, const char *what, bool *out_pinned)
+{
+    hdrt__scope scope;
+    hdrt_status status = hdrt__device_enter(device, &scope);
+    if (status == HDRT_OK) {
+        status = ask_driver(device, memory, what, out_pinned);
+        hdrt__device_leave(device, &scope);
+    }
+    return status;
 }
 
 hdrt_status hdrt__check_host_range(hdrt_device *device, const void *memory, uint64_t bytes, const char *what,

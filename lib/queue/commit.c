@@ -1,216 +1,342 @@
 /* SPDX-License-Identifier: MIT */
 #include "queue/commit.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 
-#include "base/buffer.h"
 #include "base/status.h"
-#include "device/callbacks.h"
-#include "queue/mark.h"
+#include "queue/dispatcher.h"
+#include "queue/follow.h"
+#include "queue/park.h"
+#include "queue/run.h"
 
-hdrt_status hdrt__commit_check_capture(hdrt_queue *queue, const char *function)
+/* Operations that are handed over one by one under one lock of the stream: others may want it meanwhile. */
+#define GROUP_LIMIT 16u
+
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+
+hdrt_status hdrt__group_begin(hdrt_queue *queue, hdrt__stream **out_stream)
 {
-    unsigned capturing = HDCU_STREAM_CAPTURE_STATUS_NONE;
-    if (!atomic_load_explicit(&queue->foreign_work, memory_order_relaxed)) {
+    hdrt_status status = hdrt__follow_choose(queue, out_stream);
+    if (status == HDRT_OK) {
+        status = hdrt__follow_points(queue, *out_stream);
+    }
+    if (status == HDRT_OK && !hdrt__stream_reserve_flights(*out_stream, 1)) {
+        pthread_mutex_unlock(&(*out_stream)->commit);
+        status = hdrt__fail_memory(sizeof(hdrt__flight), "what is in flight in a stream");
+    }
+    return status;
+}
+
+void hdrt__group_end(hdrt_queue *queue, hdrt__stream *stream, uint64_t position)
+{
+    hdrt__point old[HDRT__POINTS];
+    hdrt__stream_mark_by_count(stream);
+    hdrt__stream_fly(stream, queue, position);
+    uint64_t sequence = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
+    bool complete = hdrt__stream_outstanding(stream) == 0;
+    hdrt__stream_hold(stream);
+    pthread_mutex_lock(&queue->lock);
+    uint8_t count = queue->point_count;
+    for (uint8_t i = 0; i < count; i++) {
+        old[i] = queue->points[i];
+    }
+    queue->points[0] = (hdrt__point){stream, sequence, 0};
+    queue->point_count = 1;
+    queue->point_own = true;
+    pthread_mutex_unlock(&queue->lock);
+    pthread_mutex_unlock(&stream->commit);
+    hdrt__timeline_commit(queue->entry.timeline, position);
+    for (uint8_t i = 0; i < count; i++) {
+        hdrt__stream_drop(old[i].stream);
+    }
+    if (complete) { /* it had no commands */
+        hdrt__stream_poll(stream, sequence);
+    }
+}
+
+/* The operation at the head took its position, and needs no command. */
+static void commit_position(hdrt_queue *queue, uint64_t position)
+{
+    bool settled = hdrt__queue_settle(queue);
+    hdrt__timeline_commit(queue->entry.timeline, position);
+    if (settled) {
+        hdrt__queue_landed(queue, position);
+    }
+}
+
+/* All points become one, in a stream that waits for them, and a flight. */
+static hdrt_status gather_points(hdrt_queue *queue, uint64_t position)
+{
+    hdrt__stream *stream;
+    if (hdrt__queue_settle(queue)) {
         return HDRT_OK;
     }
-    hdrt__call call = HDRT__CALL(queue->device->driver, cuStreamIsCapturing, queue->stream, &capturing);
-    hdrt_status status = hdrt__device_check(queue->device, call, "%s: queue '%s'", function, queue->entry.name);
-    if (status == HDRT_OK && capturing != HDCU_STREAM_CAPTURE_STATUS_NONE) {
-        status = hdrt__fail(HDRT_ERROR_CAPTURING,
-                            "%s: the stream of queue '%s' is being captured: end the capture first", function,
-                            queue->entry.name);
+    hdrt_status status = hdrt__group_begin(queue, &stream);
+    if (status == HDRT_OK) {
+        hdrt__group_end(queue, stream, position);
     }
     return status;
 }
 
-/* OPEN, or the failure. Under the commit lock. */
-static hdrt_status check_state(const hdrt_queue *queue)
+/* ---- operations without commands --------------------------------------------------------------------------------- */
+
+static uint64_t head_position(const hdrt_queue *queue)
 {
-    if (hdrt__device_is_lost(queue->device)) {
-        return hdrt__device_lost_status(queue->device);
-    }
-    return atomic_load(&queue->state) == HDRT__QUEUE_FAILED ? hdrt__queue_failed_status(queue) : HDRT_OK;
+    return atomic_load_explicit(&queue->ring.consumed, memory_order_relaxed) + 1;
 }
 
-hdrt_status hdrt__commit_begin(hdrt__commit *commit, hdrt_queue *queue, const char *function)
+static void consume(hdrt_queue *queue, uint32_t count)
 {
-    commit->state = HDRT__COMMIT_OUTSIDE;
-    commit->queue = queue;
-    commit->function = function;
-    hdrt_status status = hdrt__queue_begin(queue, function);
-    if (status == HDRT_OK && atomic_load(&queue->state) == HDRT__QUEUE_FAILED) {
-        pthread_mutex_lock(&queue->commit);
-        status = check_state(queue);
-        pthread_mutex_unlock(&queue->commit);
+    hdrt__ring_consume(&queue->ring, count, &queue->scheduler->segments, &queue->lock);
+}
+
+/* \return whether the queue is still the committer's. */
+static bool drain_wait(hdrt_queue *queue, hdrt__op *op)
+{
+    uint64_t position = head_position(queue);
+    hdrt__waited waited = HDRT__WAITED_FULL;
+    if (op->kind == HDRT__OP_WAIT) {
+        waited = hdrt__follow_event(queue, op->event);
+    } else if (hdrt__follow_point(queue, op->point)) {
+        waited = HDRT__WAITED_DONE;
     }
-    if (status == HDRT_OK) {
-        status = hdrt__device_enter(queue->device, &commit->scope);
+    switch (waited) {
+    case HDRT__WAITED_PARKED:
+        return false;
+    case HDRT__WAITED_FULL:
+        if (gather_points(queue, position - 1) != HDRT_OK) {
+            hdrt__queue_fail(queue, position);
+        }
+        return true;
+    case HDRT__WAITED_FAILED:
+        hdrt__queue_fail(queue, position);
+        return true;
+    case HDRT__WAITED_DONE:
+        break;
     }
+    hdrt__op_release(queue, op, false);
+    commit_position(queue, position);
+    consume(queue, 1);
+    return true;
+}
+
+/* A host call of a queue that stands still meanwhile. */
+typedef struct queue_call {
+    hdrt__host_job job; /* first */
+    hdrt_queue *queue;  /* held */
+} queue_call;
+
+/* On a callback thread: the function is over. */
+static void host_over(hdrt__host_job *job, bool called)
+{
+    hdrt_queue *queue = ((queue_call *)job)->queue;
+    (void)called; /* on a lost device everything is dropped */
+    free(job);
+    queue->host_called = true;
+    atomic_store(&queue->committer, HDRT__COMMITTER_NONE);
+    hdrt__dispatcher_list(queue);
+    hdrt__queue_drop(queue);
+}
+
+/* All before it is complete: let the function be called. On HDRT_OK the queue belongs to who calls. */
+static hdrt_status call_host(hdrt_queue *queue, const hdrt__op *op, uint64_t position)
+{
+    hdrt__callbacks *callbacks = hdrt__device_callbacks(queue->device);
+    queue_call *call = callbacks ? malloc(sizeof *call) : NULL;
+    if (!call) {
+        hdrt__fail_memory(sizeof *call, "a host call");
+        return hdrt__queue_fail(queue, position);
+    }
+    call->queue = queue;
+    call->job = (hdrt__host_job){.function = op->host.function,
+                                 .argument = op->host.argument,
+                                 .event = hdrt__timeline_event(queue->entry.timeline, position),
+                                 .device = queue->device,
+                                 .over = host_over};
+    hdrt__queue_hold(queue);
+    atomic_store(&queue->committer, HDRT__COMMITTER_PARKED);
+    hdrt_status status = hdrt__callbacks_submit(callbacks, &call->job);
     if (status != HDRT_OK) {
-        return status;
+        atomic_store(&queue->committer, HDRT__COMMITTER_BUSY);
+        free(call);
+        status = hdrt__queue_fail(queue, position);
+        hdrt__queue_drop(queue); /* not the last: the committer has one */
     }
-    hdrt__queue_hold(queue); /* a host function that this call enqueues may destroy the queue before the call returns */
-    commit->state = HDRT__COMMIT_INSIDE;
-    status = hdrt__commit_check_capture(queue, function);
-    return status == HDRT_OK ? HDRT_OK : hdrt__commit_leave(commit, status);
+    return status;
 }
 
-/* Under the commit lock. */
-static bool wish_fulfilled(const hdrt_queue *queue, hdrt__commit_wish wish)
+static hdrt__drained drain_host(hdrt_queue *queue, hdrt__op *op)
 {
-    uint64_t committed = atomic_load(&queue->committed), completed = atomic_load(&queue->entry.timeline->completed);
-    uint64_t pending = committed > completed ? committed - completed : 0;
-    if (wish == HDRT__COMMIT_QUIET) {
-        return pending == 0 && hdrt__queue_outstanding(queue) == 0;
+    uint64_t position = head_position(queue);
+    if (queue->host_called) {
+        queue->host_called = false;
+        consume(queue, 1);
+        hdrt__timeline_commit(queue->entry.timeline, position);
+        hdrt__queue_landed(queue, position);
+        return HDRT__DRAINED_QUANTUM;
     }
-    return pending < queue->ring_limit && hdrt__queue_outstanding(queue) < HDRT__COMMAND_LIMIT;
+    if (!hdrt__queue_settle(queue)) {
+        queue->stalled_by = NULL;
+        return HDRT__DRAINED_STALLED;
+    }
+    if (position > 1) {
+        hdrt__queue_landed(queue, position - 1);
+    }
+    return call_host(queue, op, position) == HDRT_OK ? HDRT__DRAINED_PARKED : HDRT__DRAINED_QUANTUM;
 }
 
-/* What to wait for: all, or only the oldest that is marked. Under the commit lock. */
-static uint64_t position_to_wait_for(const hdrt_queue *queue, hdrt__commit_wish wish)
+/* ---- operations with commands ------------------------------------------------------------------------------------ */
+
+static bool has_commands(const hdrt_queue *queue, const hdrt__op *op)
 {
-    if (wish == HDRT__COMMIT_ROOM && queue->mark_count) {
-        return queue->marks[queue->mark_first].position;
+    switch (op->kind) {
+    case HDRT__OP_HOST:
+        return atomic_load_explicit(&queue->foreign_work, memory_order_relaxed);
+    case HDRT__OP_NOTHING:
+        return op->detail;
+    default:
+        return op->kind < HDRT__OP_WAIT;
     }
-    return atomic_load(&queue->committed);
 }
 
-/* Without the lock, once the wish was not fulfilled. */
-static hdrt_status wait_for(hdrt__commit *commit, hdrt__commit_wish wish, uint64_t position)
-{
-    hdrt_queue *queue = commit->queue;
-    bool own = hdrt__callback_current().timeline == hdrt__timeline_event(queue->entry.timeline, 0).timeline;
-    if (wish == HDRT__COMMIT_ROOM && (own || queue->back_pressure == HDRT_BACK_PRESSURE_WOULD_BLOCK)) {
-        return HDRT_WOULD_BLOCK; /* a host function would wait for its own call to be over */
-    }
-    hdrt_event event = hdrt__timeline_event(queue->entry.timeline, position);
-    hdrt_status status = hdrt__event_wait_until(queue->device->runtime, event, HDRT_FOREVER, NULL);
-    if (status == HDRT_ERROR_CYCLE) {
-        return hdrt__fail(status,
-                          "%s: pageable memory is copied when queue '%s' has come to the copy, and this is a host "
-                          "function that it waits for: use pinned memory",
-                          commit->function, queue->entry.name);
-    }
-    return hdrt__status_over(status) ? HDRT_OK : status; /* what failed shows in the queue's state */
-}
+/* How much of a group was handed over. */
+typedef struct group_result {
+    uint32_t count;   /* operations */
+    hdrt_status status; /* of the one after them */
+} group_result;
 
-hdrt_status hdrt__commit_lock(hdrt__commit *commit, hdrt__commit_wish wish)
+/* Under the stream's commit lock: hand over from the head on, as far as it goes. */
+static group_result hand_over(hdrt_queue *queue, hdrt__stream *stream, uint32_t quantum)
 {
-    hdrt_queue *queue = commit->queue;
-    for (;;) {
-        pthread_mutex_lock(&queue->commit);
-        hdrt_status status = check_state(queue);
-        if (status == HDRT_OK && !wish_fulfilled(queue, wish)) {
-            status = hdrt__mark_progress(queue, position_to_wait_for(queue, wish));
+    group_result group = {0, HDRT_OK};
+    uint8_t ends = 0;
+    for (uint32_t single = 0; single < GROUP_LIMIT && group.count < quantum && !ends;) {
+        hdrt__op *op = hdrt__ring_ahead(&queue->ring, group.count);
+        if (!op || !has_commands(queue, op) || hdrt__stream_outstanding(stream) >= HDRT__COMMAND_LIMIT) {
+            break;
         }
-        hdrt__held_module *done = hdrt__modules_done(queue);
-        if (status == HDRT_OK && wish_fulfilled(queue, wish)) {
-            commit->state = HDRT__COMMIT_LOCKED;
-            commit->position = queue->position + 1;
-            if (!done) {
-                return HDRT_OK;
+        uint64_t position = head_position(queue) + group.count;
+        if (op->kind == HDRT__OP_LAUNCH && !op->cooperative) {
+            group.count += hdrt__run_hand_over(queue, stream, group.count, &ends, &single, &group.status);
+        } else {
+            uint32_t commands = 0;
+            group.status = hdrt__op_hand_over(queue, stream, op, position, &commands);
+            hdrt__stream_advance(stream, commands);
+            ends = atomic_load_explicit(&op->flagged, memory_order_relaxed);
+            group.count += group.status == HDRT_OK;
+            single++;
+        }
+        if (group.status != HDRT_OK) {
+            break;
+        }
+        if (queue->scheduler->eager) {
+            hdrt__stream_mark_end(stream);
+            break;
+        }
+    }
+    stream->due = ends;
+    return group;
+}
+
+static hdrt__drained drain_commands(hdrt_queue *queue, uint32_t quantum)
+{
+    hdrt__stream *stream;
+    uint64_t first = head_position(queue);
+    hdrt_status status = hdrt__group_begin(queue, &stream);
+    if (status != HDRT_OK) {
+        hdrt__queue_fail(queue, first);
+        return HDRT__DRAINED_QUANTUM;
+    }
+    if (hdrt__stream_outstanding(stream) >= HDRT__COMMAND_LIMIT) {
+        pthread_mutex_unlock(&stream->commit);
+        hdrt__stream_hold(stream);
+        queue->stalled_by = stream;
+        return HDRT__DRAINED_STALLED;
+    }
+    uint64_t before = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
+    group_result group = hand_over(queue, stream, quantum);
+    if (group.count || atomic_load_explicit(&stream->sequence, memory_order_relaxed) != before) {
+        hdrt__group_end(queue, stream, first + group.count - 1);
+    } else {
+        pthread_mutex_unlock(&stream->commit);
+    }
+    for (uint32_t i = 0; i < group.count; i++) {
+        hdrt__op_release(queue, hdrt__ring_ahead(&queue->ring, i), false);
+    }
+    if (group.count) {
+        consume(queue, group.count);
+    }
+    if (group.status != HDRT_OK) {
+        hdrt__queue_fail(queue, first + group.count);
+    }
+    return HDRT__DRAINED_QUANTUM;
+}
+
+/* ---- draining ---------------------------------------------------------------------------------------------------- */
+
+/* What was enqueued on a queue that has failed, or on a lost device, is dropped. */
+static bool is_dropped(hdrt_queue *queue)
+{
+    return hdrt__device_is_lost(queue->device) || head_position(queue) <= queue->dropped;
+}
+
+hdrt__drained hdrt__queue_drain(hdrt_queue *queue, uint32_t quantum)
+{
+    uint64_t end = head_position(queue) + quantum;
+    hdrt__op *op;
+    while ((op = hdrt__ring_ahead(&queue->ring, 0))) {
+        uint64_t position = head_position(queue);
+        if (position >= end) {
+            return HDRT__DRAINED_QUANTUM;
+        }
+        if (is_dropped(queue)) {
+            queue->host_called = false;
+            hdrt__op_release(queue, op, true);
+            consume(queue, 1);
+        } else if (has_commands(queue, op)) {
+            hdrt__drained drained = drain_commands(queue, (uint32_t)(end - position));
+            if (drained != HDRT__DRAINED_QUANTUM) {
+                return drained;
             }
-            /* Unloading a module may take a while, and not under the lock: look again after it. */
-            commit->state = HDRT__COMMIT_INSIDE;
-        }
-        uint64_t position = position_to_wait_for(queue, wish);
-        bool fulfilled = wish_fulfilled(queue, wish);
-        pthread_mutex_unlock(&queue->commit);
-        hdrt__modules_release(done);
-        if (status == HDRT_OK && !fulfilled) {
-            status = wait_for(commit, wish, position);
-        }
-        if (status != HDRT_OK) {
-            return status;
+        } else if (op->kind == HDRT__OP_HOST) {
+            hdrt__drained drained = drain_host(queue, op);
+            if (drained != HDRT__DRAINED_QUANTUM) {
+                return drained;
+            }
+        } else if (op->kind == HDRT__OP_NOTHING) {
+            commit_position(queue, position);
+            consume(queue, 1);
+        } else if (!drain_wait(queue, op)) {
+            return HDRT__DRAINED_PARKED;
         }
     }
+    return HDRT__DRAINED_EMPTY;
 }
 
-void hdrt__commit_unlock(hdrt__commit *commit)
+void hdrt__committer_leave(hdrt_queue *queue)
 {
-    pthread_mutex_unlock(&commit->queue->commit);
-    commit->state = HDRT__COMMIT_INSIDE;
-}
-
-static void take_position(hdrt__commit *commit, uint32_t commands)
-{
-    hdrt_queue *queue = commit->queue;
-    queue->position = commit->position;
-    queue->commands += commands;
-    atomic_store(&queue->committed, commit->position);
-    hdrt__timeline_enqueue(queue->entry.timeline, commit->position);
-}
-
-void hdrt__commit_part(hdrt__commit *commit, uint32_t commands)
-{
-    take_position(commit, commands);
-    commit->position++;
-}
-
-void hdrt__commit_done(hdrt__commit *commit, uint32_t commands)
-{
-    hdrt_queue *queue = commit->queue;
-    take_position(commit, commands);
-    hdrt__mark_idle(queue);
-    hdrt__mark_by_count(queue);
-    hdrt__commit_unlock(commit);
-}
-
-hdrt_status hdrt__commit_failed_as(hdrt__commit *commit, hdrt_status status)
-{
-    hdrt_queue *queue = commit->queue;
-    hdrt__buffer text = HDRT__BUFFER_INIT;
-    hdrt__buffer_format(&text, "queue '%s' failed at position %llu: %s; what is enqueued after it is dropped until "
-                               "hdrt_queue_clear_error",
-                        queue->entry.name, (unsigned long long)commit->position, hdrt_last_error());
-    hdrt__failure *failure = text.failed ? NULL : hdrt__failure_create(HDRT_ERROR_QUEUE_FAILED, (char *)text.bytes);
-    hdrt__buffer_free(&text);
-    queue->position = commit->position;
-    hdrt__failure_drop(queue->failure);
-    queue->failure = failure;
-    atomic_store(&queue->state, HDRT__QUEUE_FAILED);
-    hdrt__timeline_enqueue(queue->entry.timeline, commit->position);
-    hdrt__timeline_fail(queue->entry.timeline, commit->position, failure);
-    hdrt__queue_failed_status(queue);
-    hdrt__commit_unlock(commit);
-    return status;
-}
-
-hdrt_status hdrt__commit_failed(hdrt__commit *commit, hdrt__call call, const char *format, ...)
-{
-    char what[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    hdrt_status status = hdrt__device_check(commit->queue->device, call, "%s", what);
-    if (status == HDRT_ERROR_DEVICE_LOST) {
-        hdrt__commit_unlock(commit);
-        return status;
+    atomic_store(&queue->committer, HDRT__COMMITTER_NONE);
+    if (atomic_load(&queue->ring.consumed) != atomic_load(&queue->ring.published)) {
+        hdrt__dispatcher_list(queue);
     }
-    return hdrt__commit_failed_as(commit, HDRT_ERROR_QUEUE_FAILED);
 }
 
-hdrt_status hdrt__commit_leave(hdrt__commit *commit, hdrt_status status)
+void hdrt__queue_commit(hdrt_queue *queue)
 {
-    if (commit->state == HDRT__COMMIT_LOCKED) {
-        hdrt__commit_unlock(commit);
+    hdrt__scope scope;
+    if (hdrt__device_enter(queue->device, &scope) != HDRT_OK) {
+        hdrt__committer_leave(queue); /* the dispatcher drops what is there */
+        return;
     }
-    if (commit->state == HDRT__COMMIT_INSIDE) {
-        hdrt__device_leave(commit->queue->device, &commit->scope);
-        commit->state = HDRT__COMMIT_OUTSIDE;
-        hdrt__queue_drop(commit->queue);
+    hdrt__park_tidy(queue);
+    hdrt__drained drained = hdrt__queue_drain(queue, HDRT__QUANTUM);
+    if (drained == HDRT__DRAINED_STALLED) {
+        hdrt__stream *stream = queue->stalled_by;
+        queue->stalled_by = NULL;
+        hdrt__stream_drop(stream);
     }
-    return status;
-}
-
-hdrt_status hdrt__commit_nothing(hdrt__commit *commit)
-{
-    hdrt_status status = hdrt__commit_lock(commit, HDRT__COMMIT_ROOM);
-    if (status == HDRT_OK) {
-        hdrt__commit_done(commit, 0);
+    if (drained != HDRT__DRAINED_PARKED) {
+        hdrt__committer_leave(queue);
     }
-    return hdrt__commit_leave(commit, status);
+    hdrt__device_leave(queue->device, &scope);
 }

@@ -1,83 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one way to enqueue an operation:
+ * Committing: handing a queue's operations to the driver, in order. Done by whoever is the queue's committer
+ * (queue.h), on the enqueuing thread or the dispatcher's; nothing in it waits for the GPU or for another queue.
  *
- *     hdrt__commit commit;
- *     status = hdrt__commit_begin(&commit, queue, "hdrt_fill");       not usable: leave at once
- *     ... what arguments can tell: on failure hdrt__commit_leave(&commit, status)
- *     status = hdrt__commit_lock(&commit, HDRT__COMMIT_ROOM);         on failure hdrt__commit_leave(&commit, status)
- *     call = HDRT__CALL(...);
- *     if (call.result) status = hdrt__commit_failed(&commit, call, "filling %llu bytes", ...);
- *     else hdrt__commit_done(&commit, 1);
- *     return hdrt__commit_leave(&commit, status);
- *
- * States: OUTSIDE --begin--> INSIDE --lock--> LOCKED --done, failed, unlock--> INSIDE --leave--> OUTSIDE
+ * Operations with commands go out in groups: the stream is chosen and made to follow the queue's points (follow.h),
+ * then under its commit lock as many operations as may go are handed over (commands.c), and the queue gets a flight in
+ * the stream and one point, its end. Waits only add points; host calls wait until the queue has none.
  */
 #ifndef HDRT_QUEUE_COMMIT_H
 #define HDRT_QUEUE_COMMIT_H
 
 #include "queue/queue.h"
+#include "queue/scheduler.h"
 
-typedef enum hdrt__commit_state {
-    HDRT__COMMIT_OUTSIDE,
-    HDRT__COMMIT_INSIDE, /* in the device's scope */
-    HDRT__COMMIT_LOCKED, /* and under the queue's commit lock, with room for the operation */
-} hdrt__commit_state;
+typedef enum hdrt__drained {
+    HDRT__DRAINED_EMPTY,
+    HDRT__DRAINED_QUANTUM, /* more could go */
+    HDRT__DRAINED_PARKED,  /* the queue belongs to whoever wakes it: it must not be touched any more */
+    HDRT__DRAINED_STALLED, /* queue->stalled_by says by what */
+} hdrt__drained;
 
-typedef enum hdrt__commit_wish {
-    HDRT__COMMIT_ROOM,  /* room in the ring and the stream, by the queue's back-pressure policy */
-    HDRT__COMMIT_QUIET, /* everything before complete: for calls in which the driver would wait for that */
-} hdrt__commit_wish;
-
-typedef struct hdrt__commit {
-    hdrt__commit_state state;
-    hdrt_queue *queue;
-    const char *function;
-    uint64_t position; /* of the operation, once LOCKED */
-    hdrt__scope scope;
-} hdrt__commit;
-
-/* \return HDRT_OK; HDRT_ERROR_INVALID_ARGUMENT (NULL), _FORKED, _DEVICE_LOST, _QUEUE_FAILED, _CAPTURING, _DRIVER. */
-hdrt_status hdrt__commit_begin(hdrt__commit *commit, hdrt_queue *queue, const char *function);
-
-/* HDRT_ERROR_CAPTURING while the stream, on which the caller may enqueue too, is being captured. Inside the scope. */
-hdrt_status hdrt__commit_check_capture(hdrt_queue *queue, const char *function);
-
-/* Wait for what is wished and take the lock. \return HDRT_OK; HDRT_WOULD_BLOCK; as hdrt__commit_begin;
- * HDRT_ERROR_CYCLE  a host function wishes its own queue to be quiet. */
-hdrt_status hdrt__commit_lock(hdrt__commit *commit, hdrt__commit_wish wish);
-
-/* The operation went over in `commands` driver commands: give it its position and let go of the lock. */
-void hdrt__commit_done(hdrt__commit *commit, uint32_t commands);
-
-/*
- * A part of the operation went over in `commands` driver commands before the rest failed: it gets a position of its
- * own, so that who waits for the queue's work waits for it too, and the failure will be at the next. Stays LOCKED.
- */
-void hdrt__commit_part(hdrt__commit *commit, uint32_t commands);
-
-/*
- * The operation's driver call failed: the queue fails from its position, and the lock is let go. Of the words, format
- * says what was attempted. \return HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, with the message.
- */
-hdrt_status hdrt__commit_failed(hdrt__commit *commit, hdrt__call call, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* The same for an operation that failed otherwise: with the thread's last message. \return `status`. */
-hdrt_status hdrt__commit_failed_as(hdrt__commit *commit, hdrt_status status);
-
-/* Let go of the lock without an operation. */
-void hdrt__commit_unlock(hdrt__commit *commit);
-
-/* Leave from any state. \return `status`. */
-hdrt_status hdrt__commit_leave(hdrt__commit *commit, hdrt_status status);
-
-/* Enqueue an operation without commands: it only takes its position. */
-hdrt_status hdrt__commit_nothing(hdrt__commit *commit);
-
-/* The event of the operation that is LOCKED. */
-static inline hdrt_event hdrt__commit_event(const hdrt__commit *commit)
+/* Become the queue's committer. */
+static inline bool hdrt__committer_take(hdrt_queue *queue, hdrt__committer from)
 {
-    return hdrt__timeline_event(commit->queue->entry.timeline, commit->position);
+    uint8_t expected = (uint8_t)from;
+    return atomic_compare_exchange_strong(&queue->committer, &expected, HDRT__COMMITTER_BUSY);
 }
+
+/* As the committer, under no lock, inside the device's scope: hand over about `quantum` operations. */
+hdrt__drained hdrt__queue_drain(hdrt_queue *queue, uint32_t quantum);
+/* Stop being the committer; the dispatcher is told if something is left. */
+void hdrt__committer_leave(hdrt_queue *queue);
+/* Be the committer for as long as it takes the calling thread, and leave. Enters the scope itself. */
+void hdrt__queue_commit(hdrt_queue *queue);
+
+/* ---- a group, for operations that are handed over outside the ring too ------------------------------------------- */
+
+/* The committer: choose a stream for the queue's next command and let it follow. On HDRT_OK its commit lock is held. */
+hdrt_status hdrt__group_begin(hdrt_queue *queue, hdrt__stream **out_stream);
+/* The queue's work up to `position` is in the stream now. Lets go of the lock and tells who waits. */
+void hdrt__group_end(hdrt_queue *queue, hdrt__stream *stream, uint64_t position);
+
+/* Hand over one operation that has commands, under the stream's lock. *out_commands counts what went over, on failure
+ * too; *out_call has a failed call. `what` gets words for it. */
+hdrt_status hdrt__op_hand_over(hdrt_queue *queue, hdrt__stream *stream, hdrt__op *op, uint64_t position,
+                               uint32_t *out_commands);
+/* What an operation holds besides its place: after it was handed over, or instead (`dropped`). Under no lock. */
+void hdrt__op_release(hdrt_queue *queue, hdrt__op *op, bool dropped);
 
 #endif

@@ -4,89 +4,7 @@
 
 #include "base/number.h"
 #include "base/status.h"
-#include "queue/commit.h"
-
-/* Patterns of up to 4 bytes, and longer ones that repeat 4: one command. */
-static hdrt__call fill_short(hdrt_queue *queue, hdrt_ptr dst, const unsigned char *pattern, uint32_t pattern_bytes,
-                             uint64_t count)
-{
-    const hdrt__driver_table *driver = queue->device->driver;
-    uint16_t half;
-    uint32_t word;
-    switch (pattern_bytes) {
-    case 1:
-        return HDRT__CALL(driver, cuMemsetD8Async, dst, pattern[0], count, queue->stream);
-    case 2:
-        memcpy(&half, pattern, sizeof half);
-        return HDRT__CALL(driver, cuMemsetD16Async, dst, half, count, queue->stream);
-    default:
-        memcpy(&word, pattern, sizeof word);
-        return HDRT__CALL(driver, cuMemsetD32Async, dst, word, count * (pattern_bytes / 4), queue->stream);
-    }
-}
-
-/*
- * Longer patterns: the first copy is set word by word, then what is there is copied behind itself, doubling each time.
- * Ordered by the stream like any other operation, and as exact. \return the first call that failed, or the last.
- */
-static hdrt__call fill_long(hdrt_queue *queue, hdrt_ptr dst, const unsigned char *pattern, uint32_t pattern_bytes,
-                            uint64_t count, uint32_t *commands)
-{
-    const hdrt__driver_table *driver = queue->device->driver;
-    uint64_t total = count * pattern_bytes, done = pattern_bytes;
-    hdrt__call call = {HDCU_SUCCESS, "cuMemsetD32Async"};
-    for (uint32_t i = 0; i < pattern_bytes && !call.result; i += 4) {
-        uint32_t word;
-        memcpy(&word, pattern + i, sizeof word);
-        call = HDRT__CALL(driver, cuMemsetD32Async, dst + i, word, 1, queue->stream);
-        *commands += !call.result;
-    }
-    while (done < total && !call.result) {
-        uint64_t next = done <= total - done ? done : total - done;
-        call = HDRT__CALL(driver, cuMemcpyDtoDAsync, dst + done, dst, next, queue->stream);
-        *commands += !call.result;
-        done += next;
-    }
-    return call;
-}
-
-static bool repeats_a_word(const unsigned char *pattern, uint32_t pattern_bytes)
-{
-    for (uint32_t i = 4; i < pattern_bytes; i += 4) {
-        if (memcmp(pattern, pattern + i, 4) != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static hdrt_status fill(hdrt__commit *commit, hdrt_ptr dst, const unsigned char *pattern, uint32_t pattern_bytes,
-                        uint64_t count)
-{
-    hdrt_queue *queue = commit->queue;
-    uint32_t commands = 1;
-    hdrt_status status = hdrt__commit_lock(commit, HDRT__COMMIT_ROOM);
-    if (status != HDRT_OK) {
-        return status;
-    }
-    hdrt__call call;
-    bool is_long = pattern_bytes > 4 && !repeats_a_word(pattern, pattern_bytes);
-    if (is_long) {
-        commands = 0;
-        call = fill_long(queue, dst, pattern, pattern_bytes, count, &commands);
-    } else {
-        call = fill_short(queue, dst, pattern, pattern_bytes, count);
-    }
-    if (call.result) {
-        if (is_long && commands) {
-            hdrt__commit_part(commit, commands);
-        }
-        return hdrt__commit_failed(commit, call, "filling %llu times %u bytes at 0x%llx", (unsigned long long)count,
-                                   pattern_bytes, dst);
-    }
-    hdrt__commit_done(commit, commands);
-    return HDRT_OK;
-}
+#include "queue/enqueue.h"
 
 static hdrt_status check_fill(hdrt_queue *queue, hdrt_ptr dst, const void *pattern, uint32_t pattern_bytes,
                               uint64_t count)
@@ -119,17 +37,25 @@ static hdrt_status check_fill(hdrt_queue *queue, hdrt_ptr dst, const void *patte
 
 hdrt_status hdrt_fill(hdrt_queue *queue, hdrt_ptr dst, const void *pattern, uint32_t pattern_bytes, uint64_t count)
 {
-    hdrt__commit commit;
-    hdrt_status status = hdrt__commit_begin(&commit, queue, "hdrt_fill");
+    hdrt__enqueue enqueue;
+    hdrt__op *op;
+    hdrt_status status = hdrt__enqueue_begin(&enqueue, queue, "hdrt_fill");
+    if (status == HDRT_OK) {
+        status = check_fill(queue, dst, pattern, pattern_bytes, count);
+    }
     if (status != HDRT_OK) {
         return status;
     }
-    status = check_fill(queue, dst, pattern, pattern_bytes, count);
-    if (status != HDRT_OK) {
-        return hdrt__commit_leave(&commit, status);
-    }
     if (!count) {
-        return hdrt__commit_nothing(&commit);
+        return hdrt__enqueue_nothing(&enqueue);
     }
-    return hdrt__commit_leave(&commit, fill(&commit, dst, pattern, pattern_bytes, count));
+    status = hdrt__enqueue_reserve(&enqueue, HDRT__OP_FILL, &op);
+    if (status != HDRT_OK) {
+        return status;
+    }
+    op->fill.dst = dst;
+    op->fill.count = count;
+    op->fill.pattern_bytes = pattern_bytes;
+    memcpy(op->fill.pattern, pattern, pattern_bytes);
+    return hdrt__enqueue_publish(&enqueue);
 }

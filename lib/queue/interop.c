@@ -5,7 +5,33 @@
 #include <hdrt/interop.h>
 
 #include "base/status.h"
-#include "queue/queue.h"
+#include "queue/enqueue.h"
+#include "queue/scheduler.h"
+
+/* The stream of an exclusive queue is otherwise made by its first commit. */
+static hdrt_status make_stream(hdrt_queue *queue)
+{
+    hdrt__scope scope;
+    hdrt__stream *stream;
+    hdrt_status status = hdrt__device_enter(queue->device, &scope);
+    if (status != HDRT_OK) {
+        return status;
+    }
+    status = hdrt__stream_create(queue->scheduler, queue->class, false, NULL, &stream);
+    if (status == HDRT_OK) {
+        pthread_mutex_lock(&queue->lock);
+        bool first = !queue->stream;
+        if (first) {
+            queue->stream = stream;
+        }
+        pthread_mutex_unlock(&queue->lock);
+        if (!first) {
+            hdrt__stream_drop(stream);
+        }
+    }
+    hdrt__device_leave(queue->device, &scope);
+    return status;
+}
 
 hdrt_status hdrt_queue_stream(hdrt_queue *queue, struct CUstream_st **out_stream)
 {
@@ -21,11 +47,17 @@ hdrt_status hdrt_queue_stream(hdrt_queue *queue, struct CUstream_st **out_stream
         return hdrt__fail(HDRT_ERROR_UNSUPPORTED,
                           "hdrt_queue_stream: queue '%s' is not exclusive, its stream may change and be shared: create "
                           "it with hdrt_queue_options.exclusive",
-                          queue->entry.name);
+                          HDRT__QUEUE_NAME(queue));
+    }
+    status = queue->stream ? HDRT_OK : make_stream(queue);
+    if (status != HDRT_OK) {
+        return status;
     }
     atomic_store(&queue->foreign_work, true);
-    *out_stream = queue->stream;
-    return HDRT_OK;
+    /* What was enqueued before comes before the caller's own work. */
+    status = hdrt__wait_committed(queue, hdrt__queue_position(queue), "hdrt_queue_stream");
+    *out_stream = status == HDRT_OK ? queue->stream->handle : NULL;
+    return status;
 }
 
 /* Inside the device's scope. */

@@ -2,10 +2,11 @@
 /* Kernel launches. */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "jit/kernel.h"
-#include "queue/commit.h"
+#include "queue/enqueue.h"
 
 /* ---- what arguments, attributes and limits can tell -------------------------------------------------------------- */
 
@@ -45,18 +46,24 @@ static hdrt_status check_grid(const hdrt_device *device, const hdrt_kernel *kern
     return HDRT_OK;
 }
 
-/* All blocks of a cooperative launch must be resident at once. Inside the device's scope. */
+/* All blocks of a cooperative launch must be resident at once. */
 static hdrt_status check_cooperative(hdrt_device *device, const hdrt_kernel *kernel, const hdrt_grid *grid)
 {
+    hdrt__scope scope;
     int resident = 0;
     uint64_t threads = (uint64_t)grid->block[0] * grid->block[1] * grid->block[2];
     if (!hdrt_device_supports(device, HDRT_FEATURE_COOPERATIVE_LAUNCH)) {
         return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "kernel '%s': device %u has no cooperative launches", kernel->name,
                           device->index);
     }
+    hdrt_status status = hdrt__device_enter(device, &scope);
+    if (status != HDRT_OK) {
+        return status;
+    }
     hdrt__call call = HDRT__CALL(device->driver, cuOccupancyMaxActiveBlocksPerMultiprocessor, &resident,
                                  kernel->function, (int)threads, grid->shared);
-    hdrt_status status = hdrt__device_check(device, call, "occupancy of kernel '%s'", kernel->name);
+    status = hdrt__device_check(device, call, "occupancy of kernel '%s'", kernel->name);
+    hdrt__device_leave(device, &scope);
     if (status != HDRT_OK) {
         return status;
     }
@@ -88,7 +95,7 @@ static hdrt_status check_launch(hdrt_queue *queue, hdrt_kernel *kernel, const hd
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
                           "hdrt_launch: kernel '%s' is of device %u, queue '%s' of device %u: load the module there "
                           "too",
-                          kernel->name, kernel->device->index, queue->entry.name, queue->device->index);
+                          kernel->name, kernel->device->index, HDRT__QUEUE_NAME(queue), queue->device->index);
     }
     hdrt_status status = check_options(options);
     if (status == HDRT_OK) {
@@ -108,10 +115,10 @@ static hdrt_status check_launch(hdrt_queue *queue, hdrt_kernel *kernel, const hd
 
 /* ---- enqueueing -------------------------------------------------------------------------------------------------- */
 
-/* LOCKED: keep the kernel's code loaded until the operation is over. */
-static hdrt_status hold_module(hdrt__commit *commit, hdrt_module *module)
+/* RESERVED: keep the kernel's code loaded until the operation is over. */
+static hdrt_status hold_module(const hdrt__enqueue *enqueue, hdrt_module *module)
 {
-    hdrt_queue *queue = commit->queue;
+    hdrt_queue *queue = enqueue->queue;
     hdrt__held_module *held = queue->modules;
     while (held && held->module != module) {
         held = held->next;
@@ -126,66 +133,94 @@ static hdrt_status hold_module(hdrt__commit *commit, hdrt_module *module)
         queue->modules = held;
         hdrt__module_hold(module);
     }
-    held->position = commit->position;
+    held->position = enqueue->position;
     return HDRT_OK;
 }
 
-/* LOCKED. */
-static hdrt_status enqueue_launch(hdrt__commit *commit, const hdrt_kernel *kernel, const hdrt_launch_options *options,
+/* RESERVED: the arguments' bytes, where the kernel has its parameters. */
+static hdrt_status take_arguments(hdrt__op *op, const hdrt_kernel *kernel, const void *const *args)
+{
+    unsigned char *bytes = op->launch.inside;
+    op->launch.outside = NULL;
+    if (kernel->parameter_bytes > HDRT__OP_INLINE_PARAMETERS) {
+        op->launch.outside = bytes = malloc(kernel->parameter_bytes);
+        if (!bytes) {
+            return hdrt__fail_memory(kernel->parameter_bytes, "the arguments of a launch");
+        }
+    }
+    for (uint32_t i = 0; i < kernel->parameter_count; i++) {
+        const hdrt_parameter *parameter = &kernel->parameters[i];
+        switch (parameter->size) { /* the usual sizes without a call */
+        case 8:
+            memcpy(bytes + parameter->offset, args[i], 8);
+            break;
+        case 4:
+            memcpy(bytes + parameter->offset, args[i], 4);
+            break;
+        default:
+            memcpy(bytes + parameter->offset, args[i], parameter->size);
+            break;
+        }
+    }
+    return HDRT_OK;
+}
+
+static hdrt_status enqueue_launch(hdrt__enqueue *enqueue, hdrt_kernel *kernel, const hdrt_launch_options *options,
                                   const void *const *args)
 {
-    hdrt_queue *queue = commit->queue;
-    const hdrt__driver_table *driver = queue->device->driver;
-    const hdrt_grid *g = &options->grid;
-    void **params = (void **)(uintptr_t)args; /* the driver only reads them */
-    hdrt_status status = hold_module(commit, kernel->module);
+    hdrt__op *op;
+    hdrt_status status = hdrt__enqueue_reserve(enqueue, HDRT__OP_LAUNCH, &op);
     if (status != HDRT_OK) {
         return status;
     }
-    hdrt__device_queue_launch(&queue->entry, commit->position, kernel->name, g);
-    hdrt__call call =
-        options->cooperative
-            ? HDRT__CALL(driver, cuLaunchCooperativeKernel, kernel->function, g->grid[0], g->grid[1], g->grid[2],
-                         g->block[0], g->block[1], g->block[2], g->shared, queue->stream, params)
-            : HDRT__CALL(driver, cuLaunchKernel, kernel->function, g->grid[0], g->grid[1], g->grid[2], g->block[0],
-                         g->block[1], g->block[2], g->shared, queue->stream, params, NULL);
-    if (call.result) {
-        /* The call's text has many arguments that say nothing: its name does. */
-        call.text = options->cooperative ? "cuLaunchCooperativeKernel" : "cuLaunchKernel";
-        return hdrt__commit_failed(commit, call, "kernel '%s' <<<(%u,%u,%u), (%u,%u,%u), %u>>>", kernel->name,
-                                   g->grid[0], g->grid[1], g->grid[2], g->block[0], g->block[1], g->block[2],
-                                   g->shared);
+    status = take_arguments(op, kernel, args);
+    if (status != HDRT_OK) {
+        return hdrt__enqueue_cancel(enqueue, status);
     }
-    hdrt__commit_done(commit, 1);
-    return HDRT_OK;
+    status = hold_module(enqueue, kernel->module);
+    if (status != HDRT_OK) {
+        free(op->launch.outside);
+        return hdrt__enqueue_cancel(enqueue, status);
+    }
+    op->launch.kernel = kernel;
+    op->launch.grid = options->grid;
+    op->cooperative = options->cooperative;
+    atomic_store_explicit(&enqueue->queue->entry.last_launch, enqueue->position, memory_order_release);
+    return hdrt__enqueue_publish(enqueue);
+}
+
+/* Options of this version with nothing in the reserved part, as hdrt_launch gives them: no copy is needed. */
+static bool is_plain(const hdrt_launch_options *options)
+{
+    uint32_t any = 0;
+    for (size_t i = 0; i < sizeof options->reserved / sizeof options->reserved[0]; i++) {
+        any |= options->reserved[i];
+    }
+    return options->size == sizeof *options && !any;
 }
 
 hdrt_status hdrt_launch_with(hdrt_queue *queue, hdrt_kernel *kernel, const hdrt_launch_options *options,
                              const void *const *args, const uint32_t *kinds, uint32_t count)
 {
-    hdrt__commit commit;
+    hdrt__enqueue enqueue;
     hdrt_launch_options known;
     if (!options) {
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_launch: no options, which have the grid");
     }
-    hdrt_status status = hdrt__options_read("hdrt_launch_options", options, &known, sizeof known,
-                                            offsetof(hdrt_launch_options, reserved));
+    hdrt_status status = HDRT_OK;
+    if (!is_plain(options)) {
+        status = hdrt__options_read("hdrt_launch_options", options, &known, sizeof known,
+                                    offsetof(hdrt_launch_options, reserved));
+        options = &known;
+    }
     if (status == HDRT_OK) {
-        status = hdrt__commit_begin(&commit, queue, "hdrt_launch");
+        status = hdrt__enqueue_begin(&enqueue, queue, "hdrt_launch");
+    }
+    if (status == HDRT_OK) {
+        status = check_launch(queue, kernel, options, args, kinds, count);
     }
     if (status != HDRT_OK) {
         return status;
     }
-    status = check_launch(queue, kernel, &known, args, kinds, count);
-    if (status != HDRT_OK) {
-        return hdrt__commit_leave(&commit, status);
-    }
-    if (is_empty(&known.grid)) {
-        return hdrt__commit_nothing(&commit);
-    }
-    status = hdrt__commit_lock(&commit, HDRT__COMMIT_ROOM);
-    if (status == HDRT_OK) {
-        status = enqueue_launch(&commit, kernel, &known, args);
-    }
-    return hdrt__commit_leave(&commit, status);
+    return is_empty(&options->grid) ? hdrt__enqueue_nothing(&enqueue) : enqueue_launch(&enqueue, kernel, options, args);
 }

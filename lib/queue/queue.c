@@ -2,81 +2,217 @@
 #include "queue/queue.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "device/callbacks.h"
-#include "queue/mark.h"
+#include "queue/commit.h"
+#include "queue/dispatcher.h"
+#include "queue/park.h"
+#include "queue/scheduler.h"
 
-/* ---- references and the timeline's view -------------------------------------------------------------------------- */
+hdrt__memory *hdrt__queue_memory(const hdrt_queue *queue)
+{
+    return queue->scheduler->memory;
+}
+
+/* ---- references -------------------------------------------------------------------------------------------------- */
 
 void hdrt__queue_hold(hdrt_queue *queue)
 {
     atomic_fetch_add_explicit(&queue->references, 1, memory_order_relaxed);
 }
 
-void hdrt__queue_drop(hdrt_queue *queue)
+/* Unless it is ending. */
+static bool try_hold(void *owner)
 {
-    if (atomic_fetch_sub_explicit(&queue->references, 1, memory_order_acq_rel) != 1) {
-        return;
+    hdrt_queue *queue = owner;
+    unsigned references = atomic_load(&queue->references);
+    while (references && !atomic_compare_exchange_weak(&queue->references, &references, references + 1)) {
     }
+    return references != 0;
+}
+
+/* Modules that nothing enqueued uses any more. \return them, off the queue. */
+static hdrt__held_module *modules_done(hdrt_queue *queue, uint64_t completed)
+{
+    hdrt__held_module *done = NULL;
+    pthread_mutex_lock(&queue->lock);
+    for (hdrt__held_module **link = &queue->modules; *link;) {
+        hdrt__held_module *held = *link;
+        if (held->position <= completed) {
+            *link = held->next;
+            held->next = done;
+            done = held;
+        } else {
+            link = &held->next;
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return done;
+}
+
+static void release_modules(hdrt__held_module *modules)
+{
+    while (modules) {
+        hdrt__held_module *next = modules->next;
+        hdrt__module_release(modules->module);
+        free(modules);
+        modules = next;
+    }
+}
+
+/* Nobody has it any more, and nothing of it is enqueued or in flight. */
+static void end(hdrt_queue *queue)
+{
     hdrt_device *device = queue->device;
+    hdrt__park_tidy(queue);
+    hdrt__device_queue_leave(device, &queue->entry);
+    hdrt__timeline_retire(queue->entry.timeline, queue->failure);
+    release_modules(modules_done(queue, UINT64_MAX));
+    for (uint8_t i = 0; i < queue->point_count; i++) {
+        hdrt__stream_drop(queue->points[i].stream);
+    }
+    hdrt__stream_drop(queue->stream);
     hdrt__failure_drop(queue->failure);
-    pthread_mutex_destroy(&queue->commit);
-    pthread_mutex_destroy(&queue->entry.recent_lock);
+    pthread_mutex_destroy(&queue->lock);
     free(queue->entry.name);
     free(queue);
     hdrt__device_drop(device);
 }
 
-static void source_hold(void *owner)
+void hdrt__queue_drop(hdrt_queue *queue)
 {
-    hdrt__queue_hold(owner);
+    if (atomic_fetch_sub_explicit(&queue->references, 1, memory_order_acq_rel) == 1) {
+        end(queue);
+    }
 }
+
+/* ---- the timeline's view ----------------------------------------------------------------------------------------- */
 
 static void source_drop(void *owner)
 {
     hdrt__queue_drop(owner);
 }
 
-static void entry_hold(hdrt__device_queue *entry)
-{
-    hdrt__queue_hold((hdrt_queue *)entry);
-}
-
-/* A stream that its owner is capturing now cannot be asked: its events would become part of the capture. */
-static bool being_captured(hdrt_queue *queue)
-{
-    unsigned capturing = HDCU_STREAM_CAPTURE_STATUS_NONE;
-    return atomic_load_explicit(&queue->foreign_work, memory_order_relaxed) &&
-           !HDRT__CALL(queue->device->driver, cuStreamIsCapturing, queue->stream, &capturing).result &&
-           capturing != HDCU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 static hdrt_status source_progress(void *owner, uint64_t value)
 {
-    hdrt_queue *queue = owner;
-    hdrt__scope scope;
-    hdrt_status status = hdrt__device_enter(queue->device, &scope);
-    if (status != HDRT_OK) {
-        return status;
+    return hdrt__queue_poll(owner, value);
+}
+
+const hdrt__timeline_source hdrt__queue_source = {try_hold, source_drop, source_progress};
+
+void hdrt__queue_landed(hdrt_queue *queue, uint64_t position)
+{
+    hdrt__timeline_complete(queue->entry.timeline, position);
+    release_modules(modules_done(queue, position));
+}
+
+bool hdrt__queue_settle(hdrt_queue *queue)
+{
+    hdrt__stream *gone[HDRT__POINTS];
+    uint8_t count = 0, left = 0;
+    for (uint8_t i = 0; i < queue->point_count && !count; i++) {
+        count = hdrt__point_complete(&queue->points[i]);
     }
-    pthread_mutex_lock(&queue->commit);
-    if (!queue->finished && !hdrt__device_is_lost(queue->device) && !being_captured(queue)) {
-        uint64_t committed = atomic_load(&queue->committed);
-        status = hdrt__mark_progress(queue, value < committed ? value : committed);
+    if (!count) {
+        return queue->point_count == 0;
     }
-    hdrt__held_module *done = hdrt__modules_done(queue);
-    pthread_mutex_unlock(&queue->commit);
-    hdrt__device_leave(queue->device, &scope);
-    hdrt__modules_release(done);
+    count = 0;
+    pthread_mutex_lock(&queue->lock);
+    for (uint8_t i = 0; i < queue->point_count; i++) {
+        if (hdrt__point_complete(&queue->points[i])) {
+            queue->point_own &= i != 0;
+            gone[count++] = queue->points[i].stream;
+        } else {
+            queue->points[left++] = queue->points[i];
+        }
+    }
+    queue->point_count = left;
+    pthread_mutex_unlock(&queue->lock);
+    while (count) {
+        hdrt__stream_drop(gone[--count]);
+    }
+    return left == 0;
+}
+
+bool hdrt__queue_follows(const hdrt_queue *queue, const hdrt__stream *stream)
+{
+    for (uint8_t i = 0; i < queue->point_count; i++) {
+        if (queue->points[i].stream == stream && queue->points[i].sequence == atomic_load(&stream->sequence)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+hdrt_status hdrt__queue_poll(hdrt_queue *queue, uint64_t value)
+{
+    hdrt__point points[HDRT__POINTS];
+    hdrt_status status = HDRT_OK;
+    uint64_t committed = atomic_load(&queue->entry.timeline->committed); /* before the points, which may be newer */
+    if (value > committed) {
+        hdrt__dispatcher_wake(queue); /* it may lie there since nobody wanted it */
+    }
+    pthread_mutex_lock(&queue->lock);
+    uint8_t count = queue->point_count;
+    bool own = queue->point_own, complete = true, enough = true;
+    for (uint8_t i = 0; i < count; i++) {
+        points[i] = queue->points[i];
+        hdrt__stream_hold(points[i].stream);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    for (uint8_t i = 0; i < count; i++) {
+        uint64_t sequence = points[i].sequence;
+        if (own && i == 0) {
+            pthread_mutex_lock(&points[i].stream->commit);
+            sequence = hdrt__stream_sequence_of(points[i].stream, queue, value < committed ? value : committed);
+            pthread_mutex_unlock(&points[i].stream->commit);
+        }
+        hdrt_status asked = hdrt__stream_poll(points[i].stream, sequence);
+        status = status < 0 ? status : asked;
+        complete &= hdrt__point_complete(&points[i]);
+        points[i].sequence = sequence;
+        enough &= points[i].since > value || hdrt__point_complete(&points[i]);
+        hdrt__stream_drop(points[i].stream);
+    }
+    if (enough && !hdrt__device_is_lost(queue->device)) {
+        hdrt__queue_landed(queue, complete || value > committed ? committed : value);
+    }
     return status;
 }
 
-const hdrt__timeline_source hdrt__queue_source = {source_hold, source_drop, source_progress};
+/* ---- failing ----------------------------------------------------------------------------------------------------- */
+
+hdrt_status hdrt__queue_failed_status(const hdrt_queue *queue)
+{
+    return hdrt__fail_with(HDRT_ERROR_QUEUE_FAILED, hdrt__failure_text(queue->failure));
+}
+
+hdrt_status hdrt__queue_fail(hdrt_queue *queue, uint64_t position)
+{
+    hdrt__buffer text = HDRT__BUFFER_INIT;
+    if (hdrt__device_is_lost(queue->device)) {
+        return hdrt__device_lost_status(queue->device);
+    }
+    hdrt__buffer_format(&text, "queue '%s' failed at position %llu: %s; what is enqueued after it is dropped until "
+                               "hdrt_queue_clear_error",
+                        HDRT__QUEUE_NAME(queue), (unsigned long long)position, hdrt_last_error());
+    hdrt__failure *failure = text.failed ? NULL : hdrt__failure_create(HDRT_ERROR_QUEUE_FAILED, (char *)text.bytes);
+    hdrt__buffer_free(&text);
+    pthread_mutex_lock(&queue->lock);
+    hdrt__failure *old = queue->failure;
+    queue->failure = failure;
+    queue->dropped = hdrt__queue_position(queue);
+    atomic_store(&queue->state, HDRT__QUEUE_FAILED);
+    hdrt_status status = hdrt__queue_failed_status(queue);
+    hdrt__timeline_fail(queue->entry.timeline, position, failure); /* before anybody can clear it */
+    pthread_mutex_unlock(&queue->lock);
+    hdrt__failure_drop(old);
+    return status;
+}
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
@@ -88,119 +224,95 @@ static hdrt_status check_options(const hdrt_queue_options *options)
                           "hdrt_queue_options: back_pressure is %d and submission %d: one is no value of its enum",
                           (int)options->back_pressure, (int)options->submission);
     }
-    if (options->back_pressure == HDRT_BACK_PRESSURE_GROW) {
-        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "hdrt_queue_options: HDRT_BACK_PRESSURE_GROW is not in this version");
-    }
-    if (options->submission == HDRT_SUBMISSION_DISPATCHER) {
-        return hdrt__fail(HDRT_ERROR_UNSUPPORTED,
-                          "hdrt_queue_options: HDRT_SUBMISSION_DISPATCHER is not in this version");
-    }
     return HDRT_OK;
 }
 
-static int clamp_priority(const hdrt_device *device, int32_t priority)
+static uint8_t class_of(const hdrt_device *device, const hdrt__scheduler *scheduler, int32_t priority)
 {
     int least = device->limits.priority_least, greatest = device->limits.priority_greatest;
-    return priority > least ? least : priority < greatest ? greatest : priority;
+    int clamped = priority > least ? least : priority < greatest ? greatest : priority;
+    uint32_t class = (uint32_t)(clamped - greatest);
+    return (uint8_t)(class < scheduler->classes ? class : scheduler->classes - 1);
 }
 
-static hdrt_status make_name(hdrt_queue *queue, const char *name)
+static hdrt_queue *queue_new(hdrt_device *device, hdrt__scheduler *scheduler, const hdrt_queue_options *options)
 {
-    char number[32];
-    if (!name) {
-        pthread_mutex_lock(&queue->device->queues_lock);
-        snprintf(number, sizeof number, "queue %llu", (unsigned long long)++queue->device->queues_made);
-        pthread_mutex_unlock(&queue->device->queues_lock);
-        name = number;
+    hdrt_queue *queue = aligned_alloc(64, sizeof *queue);
+    if (queue) {
+        memset(queue, 0, sizeof *queue);
     }
-    queue->entry.name = strdup(name);
-    return queue->entry.name ? HDRT_OK : hdrt__fail_memory(strlen(name) + 1, "a queue's name");
-}
-
-static hdrt_queue *queue_new(hdrt_device *device, const hdrt_queue_options *options)
-{
-    hdrt_queue *queue = calloc(1, sizeof *queue);
-    if (!queue) {
+    if (!queue || (options->name && !(queue->entry.name = strdup(options->name)))) {
         hdrt__fail_memory(sizeof *queue, "a queue");
+        free(queue);
         return NULL;
     }
     atomic_init(&queue->references, 1);
+    atomic_init(&queue->urgency, UINT8_MAX);
     queue->device = device;
-    pthread_mutex_init(&queue->commit, NULL);
-    pthread_mutex_init(&queue->entry.recent_lock, NULL);
-    queue->entry.hold = entry_hold;
+    queue->scheduler = scheduler;
+    pthread_mutex_init(&queue->lock, NULL);
     queue->entry.exclusive = options->exclusive;
-    queue->back_pressure = options->back_pressure;
+    queue->back_pressure = (uint8_t)options->back_pressure;
+    queue->submission = (uint8_t)options->submission;
+    queue->class = class_of(device, scheduler, options->priority);
     queue->ring_limit = options->ring_limit ? options->ring_limit : HDRT__RING_LIMIT_DEFAULT;
-    queue->mark_interval = queue->ring_limit / 4 ? queue->ring_limit / 4 : 1;
-    hdrt__device_hold(device);
     return queue;
 }
 
-/* Inside the device's scope: the stream, and what else needs the driver. */
-static hdrt_status make_stream(hdrt_queue *queue, const hdrt_queue_options *options, hdcu_stream stream)
+static void queue_free(hdrt_queue *queue)
 {
-    hdrt_device *device = queue->device;
-    queue->memory = hdrt__device_memory(device);
-    if (!queue->memory) {
-        return hdrt__device_is_lost(device) ? hdrt__device_lost_status(device) : HDRT_ERROR_OUT_OF_MEMORY;
+    hdrt__stream_drop(queue->stream);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue->entry.name);
+    free(queue);
+}
+
+/* The device's scheduler; only the first queue has to enter the scope for it. */
+static hdrt__scheduler *scheduler_of(hdrt_device *device)
+{
+    hdrt__scope scope;
+    hdrt__scheduler *scheduler = atomic_load(&device->scheduler.state);
+    if (!scheduler && hdrt__device_enter(device, &scope) == HDRT_OK) {
+        scheduler = hdrt__device_scheduler(device);
+        hdrt__device_leave(device, &scope);
     }
-    if (stream) {
-        queue->stream = stream;
-        queue->adopted = true;
-        atomic_store(&queue->foreign_work, true);
-        return HDRT_OK;
-    }
-    hdrt__call call = HDRT__CALL(device->driver, cuStreamCreateWithPriority, &queue->stream, HDCU_STREAM_NON_BLOCKING,
-                                 clamp_priority(device, options->priority));
-    return hdrt__device_check(device, call, "a stream for queue '%s'", queue->entry.name);
+    return scheduler;
 }
 
 hdrt_status hdrt__queue_make(hdrt_device *device, const hdrt_queue_options *options, hdcu_stream stream, bool held,
                              hdrt_queue **out_queue)
 {
-    hdrt__scope scope;
     hdrt_status status = check_options(options);
-    if (status == HDRT_OK) {
-        status = hdrt__device_enter(device, &scope);
-    }
     if (status != HDRT_OK) {
         return status;
     }
-    hdrt_queue *queue = queue_new(device, options);
+    hdrt__scheduler *scheduler = scheduler_of(device);
+    if (!scheduler) {
+        return hdrt__device_is_lost(device) ? hdrt__device_lost_status(device) : HDRT_ERROR_OUT_OF_MEMORY;
+    }
+    hdrt_queue *queue = queue_new(device, scheduler, options);
     if (!queue) {
-        status = HDRT_ERROR_OUT_OF_MEMORY;
-        goto leave;
+        return HDRT_ERROR_OUT_OF_MEMORY;
     }
-    status = make_name(queue, options->name);
+    if (stream) {
+        queue->adopted = true;
+        atomic_store(&queue->foreign_work, true);
+        status = hdrt__stream_create(scheduler, queue->class, false, stream, &queue->stream);
+    }
     if (status == HDRT_OK) {
-        status = make_stream(queue, options, stream);
+        status = hdrt__timeline_acquire(device->runtime, &hdrt__queue_source, queue, &queue->entry.timeline);
     }
     if (status != HDRT_OK) {
-        goto drop_queue;
-    }
-    status = hdrt__timeline_acquire(device->runtime, &hdrt__queue_source, queue, &queue->entry.timeline);
-    if (status != HDRT_OK) {
-        goto destroy_stream;
+        queue_free(queue);
+        return status;
     }
     hdrt__device_queue_enter(device, &queue->entry);
-    if (!held) {
-        queue->is_default = true;
-        atomic_fetch_sub(&device->references, 1); /* the caller has one: it is not the last */
+    queue->is_default = !held;
+    if (held) {
+        hdrt__device_hold(device);
     }
     *out_queue = queue;
-    hdrt__device_leave(device, &scope);
     return HDRT_OK;
-
-destroy_stream:
-    if (!queue->adopted) {
-        (void)HDRT__CALL(device->driver, cuStreamDestroy, queue->stream);
-    }
-drop_queue:
-    hdrt__queue_drop(queue);
-leave:
-    hdrt__device_leave(device, &scope);
-    return status;
 }
 
 hdrt_status hdrt_queue_create(hdrt_device *device, const hdrt_queue_options *options, hdrt_queue **out_queue)
@@ -224,56 +336,39 @@ hdrt_status hdrt_queue_create(hdrt_device *device, const hdrt_queue_options *opt
 
 /* ---- ending ------------------------------------------------------------------------------------------------------ */
 
-/* Under the commit lock, inside the device's scope unless that is lost: the stream's end. */
-static void end_stream(hdrt_queue *queue, bool inside)
+/* Its waits may be for work of others that no flight of its own stands for: let one. */
+static void leave_flight(hdrt_queue *queue)
 {
-    queue->finished = true;
-    hdrt__marks_free(queue);
-    queue->commands_completed = queue->commands;
-    if (!queue->adopted && inside && !hdrt__device_is_lost(queue->device)) {
-        hdrt__call call = HDRT__CALL(queue->device->driver, cuStreamDestroy, queue->stream);
-        if (hdrt__device_check(queue->device, call, "queue '%s': destroying its stream", queue->entry.name)) {
-            hdrt__log(HDRT_LOG_ERROR, "%s", hdrt_last_error());
-        }
+    pthread_mutex_lock(&queue->lock);
+    hdrt__op *op = hdrt__ring_reserve(&queue->ring, &queue->scheduler->segments);
+    if (op) {
+        op->kind = HDRT__OP_NOTHING;
+        op->detail = 1;
+        atomic_store(&queue->closed, HDRT__CLOSED_FLIGHT);
+        hdrt__ring_publish(&queue->ring);
+    } else {
+        hdrt__log(HDRT_LOG_ERROR, "no memory to let queue '%s' end in order: what waits for its last waits fails",
+                  HDRT__QUEUE_NAME(queue));
     }
-}
-
-/* Deferred until the queue's work is over. */
-static void finish(hdrt_device *device, hdrt__deferred *item)
-{
-    hdrt_queue *queue = (hdrt_queue *)((char *)item - offsetof(hdrt_queue, closing));
-    hdrt__scope scope;
-    bool inside = hdrt__device_enter(device, &scope) == HDRT_OK;
-    pthread_mutex_lock(&queue->commit); /* who still looks at the queue is waited for, and finds it finished after */
-    end_stream(queue, inside);
-    hdrt__held_module *modules = queue->modules;
-    queue->modules = NULL;
-    pthread_mutex_unlock(&queue->commit);
-    if (inside) {
-        hdrt__device_leave(device, &scope);
-    }
-    hdrt__device_queue_leave(device, &queue->entry);
-    hdrt__timeline_retire(queue->entry.timeline, queue->failure);
-    hdrt__modules_release(modules);
-    hdrt__host_channel_destroy(atomic_exchange(&queue->entry.channel, NULL));
-    if (queue->word) {
-        hdrt__word_give(queue->memory, queue->word);
-    }
-    hdrt__queue_drop(queue);
+    pthread_mutex_unlock(&queue->lock);
 }
 
 void hdrt__queue_close(hdrt_queue *queue)
 {
-    hdrt_device *device = queue->device;
-    pthread_mutex_lock(&queue->commit); /* a host function may close the queue while its own call is being committed */
-    atomic_store(&queue->closed, true);
-    hdrt_event last = hdrt__timeline_event(queue->entry.timeline, atomic_load(&queue->committed));
-    pthread_mutex_unlock(&queue->commit);
-    hdrt__uses_add(&queue->closing.uses, device->runtime, last); /* one event needs no memory */
-    queue->closing.run = finish;
-    hdrt__device_hold(device); /* the queue's own may go in between */
-    hdrt__device_defer(device, &queue->closing);
-    hdrt__device_drop(device);
+    uint64_t position = hdrt__queue_position(queue);
+    hdrt__failure *never = hdrt__failure_create(HDRT_ERROR_EVENT_FAILED,
+                                                "the queue was destroyed before this value was enqueued");
+    atomic_store(&queue->closed, HDRT__CLOSED);
+    hdrt__timeline_end(queue->entry.timeline, position, never); /* who waits for more holds the queue */
+    hdrt__failure_drop(never);
+    if (position > atomic_load(&queue->entry.timeline->completed)) {
+        if (atomic_load(&queue->state) == HDRT__QUEUE_OPEN && !hdrt__device_is_lost(queue->device)) {
+            leave_flight(queue);
+        }
+        hdrt__dispatcher_wake(queue); /* on a lost device, to drop what is there */
+        hdrt__dispatcher_look(queue->scheduler);
+    }
+    hdrt__queue_drop(queue);
 }
 
 void hdrt_queue_destroy(hdrt_queue *queue)
@@ -293,11 +388,6 @@ hdrt_status hdrt__queue_begin(hdrt_queue *queue, const char *function)
     return hdrt__device_begin(queue->device, function);
 }
 
-hdrt_status hdrt__queue_failed_status(const hdrt_queue *queue)
-{
-    return hdrt__fail_with(HDRT_ERROR_QUEUE_FAILED, hdrt__failure_text(queue->failure));
-}
-
 hdrt_device *hdrt_queue_device(const hdrt_queue *queue)
 {
     return queue ? queue->device : NULL;
@@ -309,31 +399,49 @@ hdrt_status hdrt_queue_error(hdrt_queue *queue)
     if (status != HDRT_OK) {
         return status;
     }
-    pthread_mutex_lock(&queue->commit);
+    pthread_mutex_lock(&queue->lock);
     if (atomic_load(&queue->state) == HDRT__QUEUE_FAILED) {
         status = hdrt__queue_failed_status(queue);
     }
-    pthread_mutex_unlock(&queue->commit);
+    pthread_mutex_unlock(&queue->lock);
     return status;
+}
+
+/* Under the lock: an operation without effect, so that the queue's last position is not one that failed. */
+static bool reopen(hdrt_queue *queue)
+{
+    hdrt__op *op = hdrt__ring_reserve(&queue->ring, &queue->scheduler->segments);
+    if (!op) {
+        return false;
+    }
+    hdrt__timeline_reopen(queue->entry.timeline, hdrt__queue_position(queue));
+    op->kind = HDRT__OP_NOTHING;
+    op->detail = 0;
+    hdrt__ring_publish(&queue->ring);
+    atomic_store(&queue->state, HDRT__QUEUE_OPEN);
+    return true;
 }
 
 hdrt_status hdrt_queue_clear_error(hdrt_queue *queue)
 {
+    hdrt__failure *failure = NULL;
     hdrt_status status = hdrt__queue_begin(queue, "hdrt_queue_clear_error");
     if (status != HDRT_OK) {
         return status;
     }
-    pthread_mutex_lock(&queue->commit);
+    pthread_mutex_lock(&queue->lock);
     if (atomic_load(&queue->state) == HDRT__QUEUE_FAILED) {
-        hdrt__timeline_reopen(queue->entry.timeline, queue->position);
-        hdrt__failure_drop(queue->failure);
-        queue->failure = NULL;
-        atomic_store(&queue->state, HDRT__QUEUE_OPEN);
-        /* An empty operation, so that the queue's last position is not the one that failed. */
-        atomic_store(&queue->committed, ++queue->position);
-        hdrt__timeline_enqueue(queue->entry.timeline, queue->position);
-        hdrt__mark_idle(queue);
+        if (reopen(queue)) {
+            failure = queue->failure;
+            queue->failure = NULL;
+        } else {
+            status = hdrt__fail_memory(sizeof(hdrt__segment), "a queue's operations");
+        }
     }
-    pthread_mutex_unlock(&queue->commit);
-    return hdrt__device_is_lost(queue->device) ? hdrt__device_lost_status(queue->device) : HDRT_OK;
+    pthread_mutex_unlock(&queue->lock);
+    hdrt__failure_drop(failure);
+    if (hdrt__committer_take(queue, HDRT__COMMITTER_NONE)) {
+        hdrt__queue_commit(queue);
+    }
+    return hdrt__device_is_lost(queue->device) ? hdrt__device_lost_status(queue->device) : status;
 }

@@ -1,116 +1,165 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue's inside. Every public function that enqueues goes the same way (commit.h): begin, check what arguments can
- * tell, take the commit lock with room in the ring, make the driver calls of one operation, end. In this version each
- * queue owns one stream and the caller commits; what stands above, positions, marks and failures, stays when a
- * dispatcher commits and queues share streams.
+ * A queue's inside. Enqueuing (enqueue.h) writes an operation into the queue's ring and gives it the next position;
+ * committing (commit.h) hands operations to the driver, in order, by one committer at a time: the enqueuing thread where
+ * that is quickest, else the device's dispatcher (dispatcher.h). The queue owns no stream, unless it is exclusive.
  *
- * Positions: each operation has one, counted from 1, taken under the commit lock. Two counters tell where the queue is:
+ * Three counters tell where the queue is: ring.published, the last position; the timeline's committed, and completed.
  *
- *     position   last one taken, failed ones included
- *     committed  last one whose operation was handed over to the driver (or was a no-op)
+ *     NONE --a thread takes it--> BUSY --nothing is left, or the quantum is over--> NONE
+ *                                   +--waits for another queue's commit, or for a host call--> PARKED --woken--> NONE
+ *                                   +--its stream is full, or it waits for the GPU--> STALLED --looked at--> BUSY
  *
- * A position is complete when the timeline says so, which it learns from marks (mark.h). State:
+ * Whoever leaves BUSY looks into the ring once more; so who publishes and finds a committer need do nothing. Over this:
  *
  *     OPEN --a driver call of an operation fails, or it waits for a failed event--> FAILED
  *     FAILED --hdrt_queue_clear_error--> OPEN
  *
- * and over both lies the device's lost state. Destroyed queues live on until their work is over (`closing`).
+ * and over all lies the device's lost state.
  *
- * Locks: `commit` guards what is marked with it and orders the stream's driver calls. Never two commit locks at once.
+ * Points: what all further operations come after, as places in streams; the first one is the queue's own work, if
+ * point_own says so. A queue without points is idle, and goes to any stream.
+ *
+ * References: the caller's, each flight's in a stream, the dispatcher's lists', a watch's and a host call's. The last
+ * one to go ends the queue: then nothing of it is enqueued or in flight.
+ *
+ * Locks: `lock` guards what is marked with it; it is taken under a stream's commit lock, and under it are only the
+ * segments' lock and the timelines'. No driver call is made under it.
  */
 #ifndef HDRT_QUEUE_QUEUE_H
 #define HDRT_QUEUE_QUEUE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include <hdrt.h>
 
+#include "device/callbacks.h"
 #include "device/device.h"
 #include "memory/memory.h"
+#include "queue/op.h"
+#include "queue/stream.h"
+
+struct hdrt__scheduler;
 
 typedef enum hdrt__queue_state {
     HDRT__QUEUE_OPEN,
     HDRT__QUEUE_FAILED,
 } hdrt__queue_state;
 
-/* A recorded mark: complete means that all positions up to this one are. */
-typedef struct hdrt__ring_mark {
-    uint64_t position;
-    uint64_t commands; /* driver commands of the stream up to here */
-    hdrt__mark *mark;
-} hdrt__ring_mark;
+typedef enum hdrt__closed {
+    HDRT__CLOSED_NOT,
+    HDRT__CLOSED,        /* destroyed by the caller */
+    HDRT__CLOSED_FLIGHT, /* and its last position is the queue's own, without meaning for others */
+} hdrt__closed;
 
-/*
- * Driver commands outstanding in a stream: below the number at which the driver's calls block (1021 launches), with
- * room for what a failed queue still frees. Marks can be no more than that.
- */
-#define HDRT__COMMAND_LIMIT 900u
-#define HDRT__COMMAND_LIMIT_FREE 980u
-#define HDRT__MARK_LIMIT 1024u
-/*
- * What a host call counts for: behind a closed gate the driver takes only 55 host functions with waits in turn before its
- * call blocks (tests/bench/depth.c), so at most 50 are outstanding.
- */
-#define HDRT__HOST_CALL_COMMANDS 18u
-/* Commands after which a mark is recorded although nobody asked for one. */
-#define HDRT__MARK_INTERVAL 64u
+typedef enum hdrt__committer {
+    HDRT__COMMITTER_NONE,
+    HDRT__COMMITTER_BUSY,
+    HDRT__COMMITTER_PARKED,
+    HDRT__COMMITTER_STALLED,
+} hdrt__committer;
+
 #define HDRT__RING_LIMIT_DEFAULT 4096u
+#define HDRT__POINTS 2u
 
-/* A module that operations in flight use, up to a position. */
+/* A module that operations use, up to a position. */
 typedef struct hdrt__held_module {
     struct hdrt__held_module *next;
     hdrt_module *module;
     uint64_t position;
 } hdrt__held_module;
 
+/* Three parts, each for itself in the cache: what hardly changes, what is written by who enqueues, by who commits. */
 struct hdrt_queue {
     hdrt__device_queue entry; /* first: the device's view of it, with name and timeline */
-    atomic_uint references;   /* its life's, and whoever looks at it just now */
-    hdrt_device *device;      /* held, but by the default queue only after its device was closed */
-    hdrt__memory *memory;
-    hdcu_stream stream;
-    bool adopted;              /* the stream is the caller's */
-    bool is_default;
+    hdrt_device *device; /* held, but by the default queue only after its device was closed */
+    struct hdrt__scheduler *scheduler;
+    hdrt__stream *stream; /* exclusive: its own, made by the first commit and never changed; else NULL */
+    uint32_t ring_limit;
+    uint8_t back_pressure, submission;
+    uint8_t class;             /* of priority: 0 is the most urgent */
+    bool adopted, is_default;
+    _Atomic uint8_t closed;    /* an hdrt__closed */
     atomic_bool foreign_work;  /* the caller may enqueue on the stream too */
-    uint32_t ring_limit, mark_interval;
-    hdrt_back_pressure back_pressure;
-    atomic_bool closed; /* destroyed by the caller */
+    _Atomic bool listed;       /* in the dispatcher's lists, which hold it */
+    _Atomic uint8_t committer; /* an hdrt__committer */
+    _Atomic uint8_t state;     /* an hdrt__queue_state; written under lock */
+    _Atomic uint8_t wakes;     /* holds that those who woke it could not drop */
+    _Atomic uint8_t urgency;   /* the most urgent class of those who wait for it */
 
-    pthread_mutex_t commit;
-    /* Under commit, but for the loads of atomic ones: */
-    _Atomic hdrt__queue_state state;
-    hdrt__failure *failure; /* of a FAILED queue; NULL: it found no memory */
-    uint64_t position;
-    _Atomic uint64_t committed;
-    uint64_t recorded; /* highest position that hdrt_queue_record gave out */
-    _Atomic uint64_t hazard; /* last position that may write host memory or wait for what does */
-    uint64_t commands, commands_completed;
-    hdrt__ring_mark *marks; /* a ring of mark_capacity, a power of two */
-    uint32_t mark_first, mark_count, mark_capacity;
+    /* Under lock: */
     hdrt__held_module *modules;
-    hdrt__word *word; /* of the channel */
-    uint64_t last_host_call; /* position of the last one that the stream waits for, 0: none */
-    bool finished;    /* the stream and the marks are gone */
+    hdrt__failure *failure; /* of a FAILED queue; NULL: it found no memory */
+    uint64_t dropped; /* operations up to here are dropped when they are met */
+    _Atomic uint64_t hazard; /* last position that may write host memory or wait for what does */
 
-    hdrt__deferred closing;
+    _Alignas(64) pthread_mutex_t lock;
+    uint64_t room_until; /* under lock: there is room for positions below, as far as is known */
+    hdrt__ring ring;     /* its first half is of this part, its second of the next */
+    hdrt__point points[HDRT__POINTS]; /* written by the committer, under lock */
+    uint8_t point_count;
+    bool point_own;
+    /* The committer's: */
+    bool host_called; /* the host call at the head is over */
+    bool parked;      /* under the runtime's parking lock, with parked_on and parked_at */
+    atomic_uint references;
+    hdrt_queue *parked_on;     /* held, until somebody may drop it; NULL: on a host timeline */
+    hdrt_queue *next_listed;   /* the dispatcher's */
+    union {
+        hdrt__timeline *parked_at; /* PARKED: pinned */
+        hdrt__stream *stalled_by;  /* STALLED: held; NULL: its own completion */
+    };
+    union {
+        hdrt__timeline_watch watch; /* PARKED */
+        hdrt_queue *next_stalled;   /* STALLED: the dispatcher's */
+    };
 };
 
-/* Make a queue on a stream of its own, or on `stream`. As hdrt_queue_create. `held`: whether it holds the device. */
+_Static_assert(sizeof(hdrt_queue) + sizeof(hdrt__timeline) <= 512, "thousands of idle queues are cheap");
+_Static_assert(offsetof(hdrt_queue, ring.head) % 64 == 0, "who enqueues and who commits write lines of their own");
+
+static inline uint64_t hdrt__queue_position(const hdrt_queue *queue)
+{
+    return atomic_load(&queue->ring.published);
+}
+
+/* Make a queue, on `stream` if that is not NULL. As hdrt_queue_create. `held`: whether it holds the device. */
 hdrt_status hdrt__queue_make(hdrt_device *device, const hdrt_queue_options *options, hdcu_stream stream, bool held,
                              hdrt_queue **out_queue);
+/* The device's memory. */
+hdrt__memory *hdrt__queue_memory(const hdrt_queue *queue);
 void hdrt__queue_hold(hdrt_queue *queue);
+/* Under no lock. */
 void hdrt__queue_drop(hdrt_queue *queue);
-/* Let the queue end when its work is over. Never waits. */
+/* The caller lets go of it. Never waits. */
 void hdrt__queue_close(hdrt_queue *queue);
+
+/* All up to `position` is complete: tell the timeline, let go of code. Under no lock. */
+void hdrt__queue_landed(hdrt_queue *queue, uint64_t position);
+/* Forget the points that are complete. \return whether none is left. Under no lock. */
+bool hdrt__queue_settle(hdrt_queue *queue);
+/* The committer: whether one of its points is the stream's end. */
+bool hdrt__queue_follows(const hdrt_queue *queue, const hdrt__stream *stream);
+/* Ask the driver for what the queue's position `value` still needs. Under no lock. */
+hdrt_status hdrt__queue_poll(hdrt_queue *queue, uint64_t value);
+
+/*
+ * The queue fails at `position`: all that was enqueued from there on is dropped. The words are the thread's last
+ * message. Under no lock but a stream's. \return HDRT_ERROR_QUEUE_FAILED with the queue's message.
+ */
+hdrt_status hdrt__queue_fail(hdrt_queue *queue, uint64_t position);
 
 /* The timeline source of queues: tells them from other timelines. */
 extern const hdrt__timeline_source hdrt__queue_source;
 
 /* The beginning of public functions: NULL, forked, lost. */
 hdrt_status hdrt__queue_begin(hdrt_queue *queue, const char *function);
-/* HDRT_ERROR_QUEUE_FAILED with the queue's cause in the thread's message. Under the commit lock. */
+/* HDRT_ERROR_QUEUE_FAILED with the queue's cause in the thread's message. Under its lock. */
 hdrt_status hdrt__queue_failed_status(const hdrt_queue *queue);
+
+/* "queue 3", for messages: valid to the end of the enclosing block. */
+#define HDRT__QUEUE_NAME(queue) hdrt__device_queue_name(&(queue)->entry, (char[HDRT__QUEUE_NAME_BYTES]){0})
 
 #endif

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies of boxes between strided memories. */
+#include <stdlib.h>
+
 #include "base/number.h"
 #include "base/status.h"
 #include "memory/registry.h"
-#include "queue/commit.h"
+#include "queue/enqueue.h"
+#include "queue/region.h"
 
-typedef struct region {
-    uint64_t width, height, depth;
-    const hdrt_region_side *dst, *src;
-    hdcu_context dst_context, src_context;
-    bool pinned; /* of the host side, if there is one */
-} region;
+typedef hdrt__region region;
 
 /* The bytes from a side's first to its last: (depth - 1) slices, (height - 1) rows and a width. */
 static bool extent(const region *box, const hdrt_region_side *side, uint64_t *out_bytes)
@@ -65,14 +63,11 @@ static hdrt_status check_side(hdrt_queue *queue, region *box, const hdrt_region_
 
 static hdrt_status check_region(hdrt_queue *queue, region *box)
 {
-    if (!box->dst || !box->src) {
-        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_copy_region: a side is NULL");
-    }
-    if (box->dst->host && box->src->host) {
+    if (box->dst.host && box->src.host) {
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_copy_region: both sides are on the host: use memcpy");
     }
-    hdrt_status status = check_side(queue, box, box->dst, "hdrt_copy_region: the destination", &box->dst_context);
-    return status == HDRT_OK ? check_side(queue, box, box->src, "hdrt_copy_region: the source", &box->src_context)
+    hdrt_status status = check_side(queue, box, &box->dst, "hdrt_copy_region: the destination", &box->dst_context);
+    return status == HDRT_OK ? check_side(queue, box, &box->src, "hdrt_copy_region: the source", &box->src_context)
                              : status;
 }
 
@@ -82,84 +77,97 @@ static unsigned side_type(const hdrt_region_side *side, bool peers)
     return side->host ? HDCU_MEMORYTYPE_HOST : peers ? HDCU_MEMORYTYPE_UNIFIED : HDCU_MEMORYTYPE_DEVICE;
 }
 
-static hdrt__call copy_plane(hdrt_queue *queue, const region *box, bool peers)
+static hdrt__call copy_plane(hdrt_queue *queue, hdcu_stream stream, const region *box, bool peers)
 {
     hdcu_memcpy2d copy = {
-        .source_type = side_type(box->src, peers),
-        .source_host = box->src->host,
-        .source_device = box->src->host ? 0 : box->src->device,
-        .source_pitch = box->height > 1 ? box->src->row_pitch : box->width,
-        .destination_type = side_type(box->dst, peers),
-        .destination_host = box->dst->host,
-        .destination_device = box->dst->host ? 0 : box->dst->device,
-        .destination_pitch = box->height > 1 ? box->dst->row_pitch : box->width,
+        .source_type = side_type(&box->src, peers),
+        .source_host = box->src.host,
+        .source_device = box->src.host ? 0 : box->src.device,
+        .source_pitch = box->height > 1 ? box->src.row_pitch : box->width,
+        .destination_type = side_type(&box->dst, peers),
+        .destination_host = box->dst.host,
+        .destination_device = box->dst.host ? 0 : box->dst.device,
+        .destination_pitch = box->height > 1 ? box->dst.row_pitch : box->width,
         .width_bytes = box->width,
         .height = box->height,
     };
-    return HDRT__CALL(queue->device->driver, cuMemcpy2DAsync, &copy, queue->stream);
+    return HDRT__CALL(queue->device->driver, cuMemcpy2DAsync, &copy, stream);
 }
 
-static hdrt__call copy_box(hdrt_queue *queue, const region *box, bool peers)
+static hdrt__call copy_box(hdrt_queue *queue, hdcu_stream stream, const region *box, bool peers)
 {
     hdcu_memcpy3d copy = {
-        .source_type = side_type(box->src, peers),
-        .source_host = box->src->host,
-        .source_device = box->src->host ? 0 : box->src->device,
-        .source_pitch = box->src->row_pitch,
-        .source_height = box->src->slice_pitch / box->src->row_pitch,
-        .destination_type = side_type(box->dst, peers),
-        .destination_host = box->dst->host,
-        .destination_device = box->dst->host ? 0 : box->dst->device,
-        .destination_pitch = box->dst->row_pitch,
-        .destination_height = box->dst->slice_pitch / box->dst->row_pitch,
+        .source_type = side_type(&box->src, peers),
+        .source_host = box->src.host,
+        .source_device = box->src.host ? 0 : box->src.device,
+        .source_pitch = box->src.row_pitch,
+        .source_height = box->src.slice_pitch / box->src.row_pitch,
+        .destination_type = side_type(&box->dst, peers),
+        .destination_host = box->dst.host,
+        .destination_device = box->dst.host ? 0 : box->dst.device,
+        .destination_pitch = box->dst.row_pitch,
+        .destination_height = box->dst.slice_pitch / box->dst.row_pitch,
         .width_bytes = box->width,
         .height = box->height,
         .depth = box->depth,
     };
-    return HDRT__CALL(queue->device->driver, cuMemcpy3DAsync, &copy, queue->stream);
+    return HDRT__CALL(queue->device->driver, cuMemcpy3DAsync, &copy, stream);
 }
 
-/* INSIDE, checked. */
-static hdrt_status copy_region(hdrt__commit *commit, const region *box)
+hdrt__call hdrt__region_copy(hdrt_queue *queue, hdcu_stream stream, const hdrt__region *box)
 {
-    hdrt_queue *queue = commit->queue;
-    const void *host = box->dst->host ? box->dst->host : box->src->host;
     bool peers = box->dst_context && box->src_context && box->dst_context != box->src_context;
-    hdrt_status status = hdrt__commit_lock(commit, host && !box->pinned ? HDRT__COMMIT_QUIET : HDRT__COMMIT_ROOM);
-    if (status == HDRT_OK && host && box->pinned) {
-        status = hdrt__registry_use(queue->device->runtime, host, hdrt__commit_event(commit));
+    return box->depth > 1 ? copy_box(queue, stream, box, peers) : copy_plane(queue, stream, box, peers);
+}
+
+static hdrt_status enqueue_region(hdrt__enqueue *enqueue, const region *box)
+{
+    const void *host = box->dst.host ? box->dst.host : box->src.host;
+    hdrt__op blocking = {.kind = HDRT__OP_REGION, .region = (region *)(uintptr_t)box}, *op;
+    if (host && !box->pinned) {
+        return hdrt__enqueue_blocking(enqueue, &blocking);
     }
+    region *kept = malloc(sizeof *kept);
+    if (!kept) {
+        return hdrt__fail_memory(sizeof *kept, "a copy of a region");
+    }
+    *kept = *box;
+    hdrt_status status = hdrt__enqueue_reserve(enqueue, HDRT__OP_REGION, &op);
     if (status != HDRT_OK) {
+        free(kept);
         return status;
     }
-    hdrt__call call = box->depth > 1 ? copy_box(queue, box, peers) : copy_plane(queue, box, peers);
-    if (call.result) {
-        return hdrt__commit_failed(commit, call, "copying a region of %llu x %llu x %llu bytes",
-                                   (unsigned long long)box->width, (unsigned long long)box->height,
-                                   (unsigned long long)box->depth);
+    if (host) {
+        status = hdrt__registry_use(enqueue->queue->device->runtime, host, hdrt__enqueue_event(enqueue));
     }
-    if (box->dst->host) {
-        atomic_store(&queue->hazard, commit->position);
+    if (status != HDRT_OK) {
+        free(kept);
+        return hdrt__enqueue_cancel(enqueue, status);
     }
-    hdrt__commit_done(commit, 1);
-    return HDRT_OK;
+    op->region = kept;
+    if (box->dst.host) {
+        atomic_store(&enqueue->queue->hazard, enqueue->position);
+    }
+    return hdrt__enqueue_publish(enqueue);
 }
 
 hdrt_status hdrt_copy_region(hdrt_queue *queue, const hdrt_region_side *dst, const hdrt_region_side *src,
                              uint64_t width, uint64_t height, uint64_t depth)
 {
-    hdrt__commit commit;
-    region box = {.width = width, .height = height, .depth = depth, .dst = dst, .src = src};
-    hdrt_status status = hdrt__commit_begin(&commit, queue, "hdrt_copy_region");
+    hdrt__enqueue enqueue;
+    region box = {.width = width, .height = height, .depth = depth};
+    hdrt_status status = hdrt__enqueue_begin(&enqueue, queue, "hdrt_copy_region");
     if (status != HDRT_OK) {
         return status;
     }
     if (!width || !height || !depth) {
-        return hdrt__commit_nothing(&commit);
+        return hdrt__enqueue_nothing(&enqueue);
     }
+    if (!dst || !src) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_copy_region: a side is NULL");
+    }
+    box.dst = *dst;
+    box.src = *src;
     status = check_region(queue, &box);
-    if (status == HDRT_OK) {
-        status = copy_region(&commit, &box);
-    }
-    return hdrt__commit_leave(&commit, status);
+    return status == HDRT_OK ? enqueue_region(&enqueue, &box) : status;
 }

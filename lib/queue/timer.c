@@ -3,15 +3,17 @@
 #include <stdlib.h>
 
 #include "base/status.h"
-#include "queue/commit.h"
+#include "queue/enqueue.h"
+#include "queue/timer.h"
 
 /*
  * States: UNSET --hdrt_queue_timestamp--> SET, which may be set again. `set` is the event of the last timestamp.
  */
 struct hdrt_timer {
+    atomic_uint references; /* the caller's, each operation's */
     hdrt_device *device; /* held */
     hdcu_event event;
-    pthread_mutex_t lock; /* guards set: a leaf */
+    pthread_mutex_t lock; /* guards set: a leaf, taken under a queue's */
     hdrt_event set;       /* the zero event: never enqueued */
 };
 
@@ -41,6 +43,7 @@ hdrt_status hdrt_timer_create(hdrt_device *device, hdrt_timer **out_timer)
         goto leave;
     }
     pthread_mutex_init(&timer->lock, NULL);
+    atomic_init(&timer->references, 1);
     timer->device = device;
     hdrt__device_hold(device);
     *out_timer = timer;
@@ -49,10 +52,20 @@ leave:
     return status;
 }
 
-void hdrt_timer_destroy(hdrt_timer *timer)
+hdcu_event hdrt__timer_event(const hdrt_timer *timer)
+{
+    return timer->event;
+}
+
+void hdrt__timer_hold(hdrt_timer *timer)
+{
+    atomic_fetch_add_explicit(&timer->references, 1, memory_order_relaxed);
+}
+
+void hdrt__timer_drop(hdrt_timer *timer)
 {
     hdrt__scope scope;
-    if (!timer || hdrt__runtime_forked(timer->device->runtime)) {
+    if (atomic_fetch_sub_explicit(&timer->references, 1, memory_order_acq_rel) != 1) {
         return;
     }
     hdrt_device *device = timer->device;
@@ -66,41 +79,44 @@ void hdrt_timer_destroy(hdrt_timer *timer)
     hdrt__device_drop(device);
 }
 
-/* LOCKED. */
-static hdrt_status enqueue_timestamp(hdrt__commit *commit, hdrt_timer *timer)
+void hdrt_timer_destroy(hdrt_timer *timer)
 {
-    hdrt_queue *queue = commit->queue;
-    hdrt__call call = HDRT__CALL(queue->device->driver, cuEventRecord, timer->event, queue->stream);
-    if (call.result) {
-        return hdrt__commit_failed(commit, call, "a timestamp");
+    if (timer && !hdrt__runtime_forked(timer->device->runtime)) {
+        hdrt__timer_drop(timer);
     }
+}
+
+static hdrt_status enqueue_timestamp(hdrt__enqueue *enqueue, hdrt_timer *timer)
+{
+    hdrt__op *op;
+    hdrt_status status = hdrt__enqueue_reserve(enqueue, HDRT__OP_TIMESTAMP, &op);
+    if (status != HDRT_OK) {
+        return status;
+    }
+    op->timer = timer;
+    hdrt__timer_hold(timer);
     pthread_mutex_lock(&timer->lock);
-    timer->set = hdrt__commit_event(commit);
+    timer->set = hdrt__enqueue_event(enqueue);
     pthread_mutex_unlock(&timer->lock);
-    hdrt__commit_done(commit, 1);
-    return HDRT_OK;
+    return hdrt__enqueue_publish(enqueue);
 }
 
 hdrt_status hdrt_queue_timestamp(hdrt_queue *queue, hdrt_timer *timer)
 {
-    hdrt__commit commit;
-    hdrt_status status = hdrt__commit_begin(&commit, queue, "hdrt_queue_timestamp");
+    hdrt__enqueue enqueue;
+    hdrt_status status = hdrt__enqueue_begin(&enqueue, queue, "hdrt_queue_timestamp");
     if (status != HDRT_OK) {
         return status;
     }
     if (!timer) {
-        status = hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_queue_timestamp: the timer is NULL");
-    } else if (timer->device->context != queue->device->context) {
-        status = hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
-                            "hdrt_queue_timestamp: the timer is of device %u, queue '%s' of device %u",
-                            timer->device->index, queue->entry.name, queue->device->index);
-    } else {
-        status = hdrt__commit_lock(&commit, HDRT__COMMIT_ROOM);
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_queue_timestamp: the timer is NULL");
     }
-    if (status == HDRT_OK) {
-        status = enqueue_timestamp(&commit, timer);
+    if (timer->device->context != queue->device->context) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                          "hdrt_queue_timestamp: the timer is of device %u, queue '%s' of device %u",
+                          timer->device->index, HDRT__QUEUE_NAME(queue), queue->device->index);
     }
-    return hdrt__commit_leave(&commit, status);
+    return enqueue_timestamp(&enqueue, timer);
 }
 
 /* Whether the timer was enqueued; what became of it. */
@@ -113,6 +129,15 @@ static hdrt_status check_timer(hdrt_timer *timer, const char *which)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_timer_elapsed: the %s timer was never enqueued", which);
     }
     return HDRT_OK;
+}
+
+/* A timer that was not reached: its CUevent may still have the time before. */
+static bool reached(hdrt_timer *timer)
+{
+    pthread_mutex_lock(&timer->lock);
+    hdrt_event set = timer->set;
+    pthread_mutex_unlock(&timer->lock);
+    return hdrt__event_look(timer->device->runtime, set, true, NULL) != HDRT_NOT_READY;
 }
 
 static hdrt_status elapsed(hdrt_device *device, hdrt_timer *start, hdrt_timer *end, int64_t *out_ns)
@@ -153,6 +178,9 @@ hdrt_status hdrt_timer_elapsed(hdrt_timer *start, hdrt_timer *end, int64_t *out_
     }
     if (status == HDRT_OK) {
         status = check_timer(end, "end");
+    }
+    if (status == HDRT_OK && !(reached(start) && reached(end))) {
+        return HDRT_NOT_READY;
     }
     return status == HDRT_OK ? elapsed(start->device, start, end, out_ns) : status;
 }

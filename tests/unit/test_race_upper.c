@@ -60,6 +60,16 @@ static void must(hdrt_status status)
     ck_assert_msg(status == HDRT_OK, "%s", hdrt_last_error());
 }
 
+/* On a stream that they share, two queues would be in order by accident. */
+static hdrt_queue *make_exclusive(void)
+{
+    hdrt_queue *queue = NULL;
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    options.exclusive = true;
+    must(hdrt_queue_create(runner.device, &options, &queue));
+    return queue;
+}
+
 static void watch(void)
 {
     void *symbol = hdrt_runtime_driver_symbol(runner.runtime, "hdsoft_set_report");
@@ -67,7 +77,7 @@ static void watch(void)
     ck_assert_ptr_nonnull(symbol);
     memcpy(&report_to, &symbol, sizeof report_to);
     report_to(keep, NULL);
-    must(hdrt_queue_create(runner.device, NULL, &other));
+    other = make_exclusive();
 }
 
 static void open_device(void)
@@ -78,7 +88,7 @@ static void open_device(void)
     memset(&runner, 0, sizeof runner);
     must(hdrt_runtime_create(&options, &runner.runtime));
     must(hdrt_device_open(runner.runtime, 0, NULL, &runner.device));
-    must(hdrt_queue_create(runner.device, NULL, &runner.queue));
+    runner.queue = make_exclusive();
 }
 
 static void open_compiled(void)

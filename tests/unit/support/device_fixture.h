@@ -80,7 +80,18 @@ static inline int patience_ms(void)
     return getenv("HDRT_SWEEP") ? 200 : 5000;
 }
 
-/* ---- a gate: a host call that keeps its queue until it is opened ------------------------------------------------- */
+/* One whose operations are handed over, and fail, during the call. */
+static inline hdrt_queue *make_inline_queue(const char *name)
+{
+    hdrt_queue *queue;
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    options.name = name;
+    options.submission = HDRT_SUBMISSION_INLINE;
+    CK_OK(hdrt_queue_create(dev, &options, &queue));
+    return queue;
+}
+
+/* ---- a gate: what keeps a queue's stream standing still until it is opened --------------------------------------- */
 
 /* Static in each test: its host function may be on its way out when the test has ended. */
 
@@ -126,28 +137,41 @@ static inline void gate_open(gate *g)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* Enqueue a gate on a queue. */
-static inline void gate_close(gate *g, hdrt_queue *queue)
-{
-    CK_OK(hdrt_queue_host_call(queue, gate_wait, g));
-}
-
-/* Enqueue a gate and wait until the queue stands at it. */
+/*
+ * Let a queue stand at a gate: a host call in a stream that the caller may use too is made in that stream, which waits
+ * for it, and the queue waits for the stream. What is enqueued behind it is handed to the driver, and not done.
+ */
 static inline void gate_hold(gate *g, hdrt_queue *queue)
 {
-    gate_close(g, queue);
-    hdrt_event_query(rt, hdrt_queue_record(queue)); /* asks the driver, for which a lazy one may wait */
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    hdrt_queue *keeper;
+    struct CUstream_st *stream;
+    options.exclusive = true;
+    options.name = "keeper";
+    CK_OK(hdrt_queue_create(hdrt_queue_device(queue), &options, &keeper));
+    CK_OK(hdrt_queue_stream(keeper, &stream));
+    CK_OK(hdrt_queue_host_call(keeper, gate_wait, g));
+    hdrt_event event = hdrt_queue_record(keeper);
+    hdrt_event_query(rt, event); /* asks the driver, for which a lazy one may wait */
     pthread_mutex_lock(&g->lock);
     while (!g->entered) {
         struct timespec moment = moment_in(1);
         pthread_cond_timedwait(&g->changed, &g->lock, &moment);
         pthread_mutex_unlock(&g->lock);
-        hdrt_status status = hdrt_event_query(rt, hdrt_queue_record(queue));
+        hdrt_status status = hdrt_event_query(rt, event);
         ck_assert_msg(status == HDRT_NOT_READY || status == HDRT_OK, "the gate is never reached: %s",
                       hdrt_status_name(status));
         pthread_mutex_lock(&g->lock);
     }
     pthread_mutex_unlock(&g->lock);
+    CK_OK(hdrt_queue_wait(queue, event));
+    hdrt_queue_destroy(keeper);
+}
+
+/* The same where the host call itself is to be the queue's. */
+static inline void gate_close(gate *g, hdrt_queue *queue)
+{
+    CK_OK(hdrt_queue_host_call(queue, gate_wait, g));
 }
 
 /* ---- failures on request, on the soft driver only ---------------------------------------------------------------- */

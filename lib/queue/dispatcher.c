@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue/dispatcher.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/number.h"
+#include "base/status.h"
+#include "driver/thread.h"
+#include "queue/commit.h"
+#include "queue/park.h"
+#include "queue/wide.h"
+
+/* How long it looks for more before it sleeps, and for how long at most while something is stalled, or in flight. */
+#define SPIN_NS 30000u
+#define PAUSE_FIRST_NS 20000u
+#define PAUSE_WANTED_NS 100000u
+#define PAUSE_FLYING_NS 4000000u
+/* Served queues after which it asks for what somebody waits for. */
+#define SERVED 16u
+
+typedef struct queue_list {
+    hdrt_queue *first, *last;
+} queue_list;
+
+struct hdrt__dispatcher {
+    atomic_uint references; /* the scheduler's and the thread's */
+    hdrt__scheduler *scheduler;
+    hdrt_device *device;
+    pthread_t thread;
+    hdrt_queue *_Atomic pushed; /* the newest first */
+    _Atomic uint32_t signals;   /* what it sleeps on */
+    atomic_bool sleeping, stop, look, urged;
+    _Atomic uint32_t wanted; /* threads that wait for what is in flight */
+    /* The thread's: */
+    queue_list ready[HDRT__CLASSES];
+    hdrt_queue *stalled;
+    hdrt__wide *wide; /* NULL: no memory, no wide launches */
+    hdrt_queue *together[HDRT__WIDE_LIMIT];
+    uint64_t round;
+    uint64_t pause;
+    bool spins; /* there are processors to spare */
+};
+
+/* ---- from other threads ------------------------------------------------------------------------------------------ */
+
+static void signal_it(hdrt__dispatcher *dispatcher)
+{
+    if (atomic_load(&dispatcher->sleeping)) {
+        atomic_fetch_add(&dispatcher->signals, 1);
+        syscall(SYS_futex, &dispatcher->signals, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    }
+}
+
+bool hdrt__dispatcher_list_held(hdrt_queue *queue)
+{
+    hdrt__dispatcher *dispatcher = queue->scheduler->dispatcher;
+    if (atomic_exchange(&queue->listed, true)) {
+        return false;
+    }
+    hdrt_queue *first = atomic_load(&dispatcher->pushed);
+    do {
+        queue->next_listed = first;
+    } while (!atomic_compare_exchange_weak(&dispatcher->pushed, &first, queue));
+    signal_it(dispatcher);
+    return true;
+}
+
+void hdrt__dispatcher_list(hdrt_queue *queue)
+{
+    if (atomic_load(&queue->listed)) {
+        return;
+    }
+    hdrt__queue_hold(queue);
+    if (!hdrt__dispatcher_list_held(queue)) {
+        hdrt__queue_drop(queue); /* not the last: the caller has one */
+    }
+}
+
+void hdrt__dispatcher_wake(hdrt_queue *queue)
+{
+    if (atomic_load(&queue->committer) == HDRT__COMMITTER_NONE &&
+        atomic_load(&queue->ring.consumed) != atomic_load(&queue->ring.published)) {
+        hdrt__dispatcher_list(queue);
+    }
+}
+
+void hdrt__dispatcher_urge(hdrt_queue *queue, uint8_t class)
+{
+    uint8_t urgency = atomic_load(&queue->urgency);
+    while (class < urgency && !atomic_compare_exchange_weak(&queue->urgency, &urgency, class)) {
+    }
+    if (class < urgency && class < queue->class) {
+        atomic_store(&queue->scheduler->dispatcher->urged, true);
+    }
+}
+
+void hdrt__dispatcher_want(hdrt__scheduler *scheduler, bool begins)
+{
+    hdrt__dispatcher *dispatcher = scheduler->dispatcher;
+    if (begins) {
+        atomic_fetch_add(&dispatcher->wanted, 1);
+        atomic_store(&dispatcher->look, true);
+        signal_it(dispatcher);
+    } else {
+        atomic_fetch_sub(&dispatcher->wanted, 1);
+    }
+}
+
+void hdrt__dispatcher_look(hdrt__scheduler *scheduler)
+{
+    hdrt__dispatcher *dispatcher = scheduler->dispatcher;
+    atomic_store(&dispatcher->look, true);
+    signal_it(dispatcher);
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
+
+static uint8_t class_of(const hdrt_queue *queue)
+{
+    uint8_t urgency = atomic_load(&queue->urgency);
+    uint8_t class = urgency < queue->class ? urgency : queue->class;
+    return class < HDRT__CLASSES ? class : HDRT__CLASSES - 1;
+}
+
+static void append(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
+{
+    queue_list *list = &dispatcher->ready[class_of(queue)];
+    queue->next_listed = NULL;
+    if (list->first) {
+        list->last->next_listed = queue;
+    } else {
+        list->first = queue;
+    }
+    list->last = queue;
+}
+
+/* The queues that were pushed, in their order. */
+static void take_pushed(hdrt__dispatcher *dispatcher)
+{
+    hdrt_queue *queue = atomic_exchange(&dispatcher->pushed, NULL), *ordered = NULL;
+    while (queue) {
+        hdrt_queue *next = queue->next_listed;
+        queue->next_listed = ordered;
+        ordered = queue;
+        queue = next;
+    }
+    while (ordered) {
+        hdrt_queue *next = ordered->next_listed;
+        append(dispatcher, ordered);
+        ordered = next;
+    }
+}
+
+/* Somebody urgent waits for one of them: sort them again. */
+static void sort_again(hdrt__dispatcher *dispatcher)
+{
+    hdrt_queue *queues[HDRT__CLASSES];
+    for (uint32_t i = 0; i < HDRT__CLASSES; i++) {
+        queues[i] = dispatcher->ready[i].first;
+        dispatcher->ready[i].first = NULL;
+    }
+    for (uint32_t i = 0; i < HDRT__CLASSES; i++) {
+        for (hdrt_queue *queue = queues[i], *next; queue; queue = next) {
+            next = queue->next_listed;
+            append(dispatcher, queue);
+        }
+    }
+}
+
+static hdrt_queue *next_ready(hdrt__dispatcher *dispatcher)
+{
+    if (atomic_load_explicit(&dispatcher->pushed, memory_order_relaxed)) {
+        take_pushed(dispatcher);
+    }
+    if (atomic_load_explicit(&dispatcher->urged, memory_order_relaxed) && atomic_exchange(&dispatcher->urged, false)) {
+        sort_again(dispatcher);
+    }
+    for (uint32_t i = 0; i < HDRT__CLASSES; i++) {
+        hdrt_queue *queue = dispatcher->ready[i].first;
+        if (queue) {
+            dispatcher->ready[i].first = queue->next_listed;
+            return queue;
+        }
+    }
+    return NULL;
+}
+
+/* ---- serving ----------------------------------------------------------------------------------------------------- */
+
+/* The committer, with a hold of the queue's to give away. \return false: the device may be over. */
+static bool serve(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
+{
+    hdrt__park_tidy(queue);
+    switch (hdrt__queue_drain(queue, HDRT__QUANTUM)) {
+    case HDRT__DRAINED_EMPTY:
+        atomic_store(&queue->urgency, UINT8_MAX);
+        hdrt__committer_leave(queue);
+        break;
+    case HDRT__DRAINED_QUANTUM:
+        hdrt__committer_leave(queue);
+        break;
+    case HDRT__DRAINED_PARKED:
+        break;
+    case HDRT__DRAINED_STALLED:
+        atomic_store(&queue->committer, HDRT__COMMITTER_STALLED);
+        queue->next_stalled = dispatcher->stalled;
+        dispatcher->stalled = queue;
+        return true;
+    }
+    hdrt__queue_drop(queue);
+    return !atomic_load(&dispatcher->stop);
+}
+
+/* Take the queue from the list, as its committer. \return false: somebody else is, and looks into the ring again. */
+static bool take_listed(hdrt_queue *queue)
+{
+    atomic_store(&queue->listed, false);
+    if (hdrt__committer_take(queue, HDRT__COMMITTER_NONE)) {
+        return true;
+    }
+    hdrt__queue_drop(queue);
+    return false;
+}
+
+/* Queues that are ready behind the first one, taken, as far as they may go with it. \return how many in all. */
+static uint32_t gather_together(hdrt__dispatcher *dispatcher, hdrt_queue *first, hdrt_queue **out_other)
+{
+    queue_list *list = &dispatcher->ready[class_of(first)];
+    uint32_t count = 0;
+    *out_other = NULL;
+    dispatcher->together[count++] = first;
+    while (count < HDRT__WIDE_LIMIT && list->first) {
+        hdrt_queue *queue = list->first;
+        list->first = queue->next_listed;
+        if (!take_listed(queue)) {
+            continue;
+        }
+        if (!hdrt__wide_may(queue) || !hdrt__wide_match(first, queue)) {
+            *out_other = queue;
+            break;
+        }
+        dispatcher->together[count++] = queue;
+    }
+    return count;
+}
+
+/* The first queue, whose committer this is, holds one launch: others may too. */
+static bool serve_together(hdrt__dispatcher *dispatcher, hdrt_queue *first)
+{
+    hdrt_queue *other;
+    bool alive = true;
+    uint32_t count = gather_together(dispatcher, first, &other), launched = 0;
+    if (count >= HDRT__TEMPLATE_WIDE_LEAST) {
+        launched = hdrt__wide_hand_over(dispatcher->wide, dispatcher->together, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (i < launched) {
+            hdrt__park_tidy(dispatcher->together[i]);
+            hdrt__committer_leave(dispatcher->together[i]);
+            hdrt__queue_drop(dispatcher->together[i]);
+        } else {
+            alive &= serve(dispatcher, dispatcher->together[i]);
+        }
+    }
+    if (other) {
+        alive &= serve(dispatcher, other);
+    }
+    return alive && !atomic_load(&dispatcher->stop);
+}
+
+static bool serve_listed(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
+{
+    if (!take_listed(queue)) {
+        return !atomic_load(&dispatcher->stop);
+    }
+    if (dispatcher->wide && dispatcher->ready[class_of(queue)].first && hdrt__wide_may(queue)) {
+        return serve_together(dispatcher, queue);
+    }
+    return serve(dispatcher, queue);
+}
+
+/* ---- looking at the GPU ------------------------------------------------------------------------------------------ */
+
+/* Ask for a stream, once in a round. */
+static void ask(hdrt__dispatcher *dispatcher, hdrt__stream *stream, uint64_t sequence)
+{
+    if (stream->polled != dispatcher->round) {
+        stream->polled = dispatcher->round;
+        hdrt__stream_poll(stream, sequence);
+    }
+}
+
+static bool can_go_on(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
+{
+    if (hdrt__device_is_lost(dispatcher->device)) {
+        return true;
+    }
+    if (!queue->stalled_by) {
+        hdrt__queue_poll(queue, atomic_load(&queue->entry.timeline->committed));
+        return hdrt__queue_settle(queue);
+    }
+    /* Not at the first free place: a few at a time. */
+    uint64_t completed = atomic_load(&queue->stalled_by->entry.completed);
+    ask(dispatcher, queue->stalled_by, completed + HDRT__COMMAND_LIMIT / 4);
+    return hdrt__stream_outstanding(queue->stalled_by) <= HDRT__COMMAND_LIMIT * 3 / 4;
+}
+
+/* \return whether one of them goes on; *out_alive: false when the device may be over. */
+static bool look_at_stalled(hdrt__dispatcher *dispatcher, bool *out_alive)
+{
+    bool moved = false;
+    hdrt_queue *queue = dispatcher->stalled;
+    dispatcher->stalled = NULL;
+    while (queue) {
+        hdrt_queue *next = queue->next_stalled;
+        if (*out_alive && can_go_on(dispatcher, queue)) {
+            hdrt__stream *stream = queue->stalled_by;
+            queue->stalled_by = NULL;
+            atomic_store(&queue->committer, HDRT__COMMITTER_BUSY);
+            hdrt__stream_drop(stream);
+            moved = true;
+            *out_alive = serve(dispatcher, queue);
+        } else {
+            queue->next_stalled = dispatcher->stalled;
+            dispatcher->stalled = queue;
+        }
+        queue = next;
+    }
+    return moved;
+}
+
+/* Streams with something in flight, each with a hold. */
+static uint32_t list_flying(hdrt_device *device, hdrt__stream **streams, uint32_t capacity)
+{
+    uint32_t count = 0;
+    pthread_mutex_lock(&device->queues_lock);
+    for (hdrt__device_stream *entry = device->streams; entry && count < capacity; entry = entry->next) {
+        hdrt__stream *stream = (hdrt__stream *)entry;
+        unsigned references = atomic_load(&stream->references);
+        if (hdrt__stream_outstanding(stream) == 0) {
+            continue;
+        }
+        while (references && !atomic_compare_exchange_weak(&stream->references, &references, references + 1)) {
+        }
+        if (references) {
+            streams[count++] = stream;
+        }
+    }
+    pthread_mutex_unlock(&device->queues_lock);
+    return count;
+}
+
+/* Ask for all that is in flight, or only for what is oldest. \return whether something still is. */
+static bool look_at_streams(hdrt__dispatcher *dispatcher, bool oldest)
+{
+    hdrt__stream *streams[HDRT__STREAM_LIMIT + 64];
+    bool flying = false;
+    uint32_t count = list_flying(dispatcher->device, streams, sizeof streams / sizeof streams[0]);
+    for (uint32_t i = 0; i < count; i++) {
+        ask(dispatcher, streams[i], oldest ? atomic_load(&streams[i]->entry.completed) + 1 : UINT64_MAX);
+        flying |= hdrt__stream_outstanding(streams[i]) != 0;
+        hdrt__stream_drop(streams[i]);
+    }
+    return flying;
+}
+
+/* While others are served: somebody waits for room, say. \return false: the device may be over. */
+static bool look_for_wanted(hdrt__dispatcher *dispatcher)
+{
+    if (hdrt__device_try_hold(dispatcher->device)) {
+        dispatcher->round++;
+        look_at_streams(dispatcher, true);
+        hdrt__device_drop(dispatcher->device);
+    }
+    return !atomic_load(&dispatcher->stop);
+}
+
+/* ---- the thread -------------------------------------------------------------------------------------------------- */
+
+static void sleep_for(hdrt__dispatcher *dispatcher, uint64_t pause)
+{
+    struct timespec time = {(time_t)(pause / 1000000000u), (long)(pause % 1000000000u)};
+    uint32_t signals = atomic_load(&dispatcher->signals);
+    atomic_store(&dispatcher->sleeping, true);
+    if (!atomic_load(&dispatcher->pushed) && !atomic_load(&dispatcher->stop) && !atomic_load(&dispatcher->look)) {
+        syscall(SYS_futex, &dispatcher->signals, FUTEX_WAIT_PRIVATE, signals, pause == UINT64_MAX ? NULL : &time, NULL,
+                0);
+    }
+    atomic_store(&dispatcher->sleeping, false);
+}
+
+/* Nothing is ready. \return false: the device may be over. */
+static bool idle(hdrt__dispatcher *dispatcher, uint64_t since)
+{
+    bool alive = true, flying = true;
+    if (dispatcher->spins && hdrt__now_ns() - since < SPIN_NS) {
+        if (dispatcher->stalled) {
+            dispatcher->round++;
+            look_at_stalled(dispatcher, &alive);
+        }
+        return alive;
+    }
+    if (!hdrt__device_try_hold(dispatcher->device)) {
+        sleep_for(dispatcher, PAUSE_FLYING_NS); /* it is ending, and will say stop */
+        return true;
+    }
+    atomic_store(&dispatcher->look, false);
+    dispatcher->round++;
+    if (look_at_stalled(dispatcher, &alive)) {
+        dispatcher->pause = PAUSE_FIRST_NS;
+    } else {
+        flying = look_at_streams(dispatcher, false);
+        hdrt__scheduler_tidy(dispatcher->scheduler, flying || dispatcher->stalled);
+        uint64_t most = atomic_load(&dispatcher->wanted) ? PAUSE_WANTED_NS : PAUSE_FLYING_NS;
+        uint64_t pause = dispatcher->pause < most ? dispatcher->pause : most;
+        dispatcher->pause = pause * 2;
+        if (alive && !dispatcher->stalled && !flying) {
+            pause = UINT64_MAX;
+        }
+        hdrt__device_drop(dispatcher->device);
+        if (atomic_load(&dispatcher->stop)) {
+            return false;
+        }
+        sleep_for(dispatcher, pause);
+        return true;
+    }
+    hdrt__device_drop(dispatcher->device);
+    return !atomic_load(&dispatcher->stop);
+}
+
+static void dispatcher_drop(hdrt__dispatcher *dispatcher)
+{
+    if (atomic_fetch_sub_explicit(&dispatcher->references, 1, memory_order_acq_rel) == 1) {
+        hdrt__wide_destroy(dispatcher->wide);
+        free(dispatcher);
+    }
+}
+
+static void *dispatch(void *argument)
+{
+    hdrt__dispatcher *dispatcher = argument;
+    uint64_t since = 0, served = 0;
+    hdrt__call call = hdrt__device_stay(dispatcher->device);
+    if (call.result) {
+        hdrt__device_check(dispatcher->device, call, "the dispatcher of device %u", dispatcher->device->index);
+        hdrt__log(HDRT_LOG_ERROR, "%s", hdrt_last_error());
+    }
+    for (bool alive = true; alive && !atomic_load(&dispatcher->stop);) {
+        hdrt_queue *queue = next_ready(dispatcher);
+        if (queue) {
+            alive = serve_listed(dispatcher, queue);
+            if (alive && ++served % SERVED == 0 && atomic_load_explicit(&dispatcher->wanted, memory_order_relaxed)) {
+                alive = look_for_wanted(dispatcher);
+            }
+            since = 0;
+            dispatcher->pause = PAUSE_FIRST_NS;
+        } else {
+            since = since ? since : hdrt__now_ns();
+            alive = idle(dispatcher, since);
+        }
+    }
+    dispatcher_drop(dispatcher);
+    return NULL;
+}
+
+hdrt__dispatcher *hdrt__dispatcher_create(hdrt__scheduler *scheduler)
+{
+    hdrt__dispatcher *dispatcher = calloc(1, sizeof *dispatcher);
+    if (!dispatcher) {
+        hdrt__fail_memory(sizeof *dispatcher, "a device's dispatcher");
+        return NULL;
+    }
+    dispatcher->scheduler = scheduler;
+    dispatcher->device = scheduler->device;
+    dispatcher->spins = sysconf(_SC_NPROCESSORS_ONLN) > 2;
+    dispatcher->wide = hdrt__wide_create();
+    atomic_init(&dispatcher->references, 2);
+    if (hdrt__thread_start(&dispatcher->thread, "hdrt-dispatch", dispatch, dispatcher) != HDRT_OK) {
+        hdrt__wide_destroy(dispatcher->wide);
+        free(dispatcher);
+        return NULL;
+    }
+    return dispatcher;
+}
+
+void hdrt__dispatcher_destroy(hdrt__dispatcher *dispatcher)
+{
+    if (!dispatcher) {
+        return;
+    }
+    atomic_store(&dispatcher->stop, true);
+    if (pthread_equal(pthread_self(), dispatcher->thread)) {
+        pthread_detach(dispatcher->thread);
+    } else {
+        signal_it(dispatcher);
+        pthread_join(dispatcher->thread, NULL);
+    }
+    dispatcher_drop(dispatcher);
+}

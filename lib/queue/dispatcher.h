@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The dispatcher: a thread of the device that commits what the enqueuing threads left in rings, looks after streams
+ * whose work nobody asks for, and sleeps when there is nothing to do. It never makes a call that can block.
+ *
+ * Who has something for it lists the queue: lock-free, and a system call only if it sleeps. Listed queues are served by
+ * urgency, and in turn, a quantum each. Queues that cannot go on until the GPU has are stalled: they are looked at at
+ * growing intervals.
+ *
+ *     not listed --list--> listed --served--> not listed, or stalled --looked at--> served
+ */
+#ifndef HDRT_QUEUE_DISPATCHER_H
+#define HDRT_QUEUE_DISPATCHER_H
+
+#include "queue/queue.h"
+
+struct hdrt__scheduler;
+
+/* Operations that a queue may hand over in its turn. */
+#define HDRT__QUANTUM 128u
+
+typedef struct hdrt__dispatcher hdrt__dispatcher;
+
+/* With its thread. NULL with a message if there is no memory. */
+hdrt__dispatcher *hdrt__dispatcher_create(struct hdrt__scheduler *scheduler);
+/* Wait for the thread to end, unless it is the one that calls. Nothing is listed any more. NULL accepted. */
+void hdrt__dispatcher_destroy(hdrt__dispatcher *dispatcher);
+
+/* Let the queue be served. Any thread, any lock. */
+void hdrt__dispatcher_list(hdrt_queue *queue);
+/* The same with a hold to take over. \return false: it was listed already, and the hold stays the caller's. */
+bool hdrt__dispatcher_list_held(hdrt_queue *queue);
+/* Let it be served, if something is in its ring and nobody is at it. */
+void hdrt__dispatcher_wake(hdrt_queue *queue);
+/* Somebody of this class waits for the queue. */
+void hdrt__dispatcher_urge(hdrt_queue *queue, uint8_t class);
+/* Somebody waits for what is in flight (begins, or ends to): the dispatcher asks for it. */
+void hdrt__dispatcher_want(struct hdrt__scheduler *scheduler, bool begins);
+/* Look after the streams: something is in flight that nobody will ask for. */
+void hdrt__dispatcher_look(struct hdrt__scheduler *scheduler);
+
+#endif

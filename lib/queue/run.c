@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue/run.h"
+
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "queue/scheduler.h"
+#include "queue/template.h"
+
+/* Pointers to the parameters of a run; a launch with more than that goes alone. */
+#define RUN_POINTERS 512u
+/* Templates and single launches under one lock of the stream: others may want it meanwhile. */
+#define RUN_PARTS 16u
+
+typedef struct launch_run {
+    hdrt__run_launch launches[HDRT__TEMPLATE_CHAIN_LIMIT];
+    void *pointers[RUN_POINTERS];
+    uint32_t count, pointer_count;
+    uint8_t flagged; /* how many wait for the last one */
+    bool more;    /* the ring goes on with launches */
+} launch_run;
+
+static unsigned char *parameters_of(hdrt__op *op)
+{
+    return op->launch.outside ? op->launch.outside : op->launch.inside;
+}
+
+void hdrt__run_point_at(hdrt__op *op, void **pointers)
+{
+    const hdrt_kernel *kernel = op->launch.kernel;
+    unsigned char *bytes = parameters_of(op);
+    for (uint32_t i = 0; i < kernel->parameter_count; i++) {
+        pointers[i] = bytes + kernel->parameters[i].offset;
+    }
+}
+
+/* The launches from `ahead` on, up to a flag, as far as there is room. */
+static void gather(hdrt_queue *queue, uint32_t ahead, launch_run *run)
+{
+    run->count = run->pointer_count = 0;
+    run->flagged = 0;
+    run->more = false;
+    while (!run->flagged) {
+        hdrt__op *op = hdrt__ring_ahead(&queue->ring, ahead + run->count);
+        if (!op || op->kind != HDRT__OP_LAUNCH || op->cooperative) {
+            return;
+        }
+        uint32_t count = op->launch.kernel->parameter_count;
+        if (run->count == HDRT__TEMPLATE_CHAIN_LIMIT || run->pointer_count + count > RUN_POINTERS) {
+            run->more = true;
+            return;
+        }
+        /* The producer wrote it on another processor. */
+        const hdrt__op *ahead_of_it = op + 6;
+        __builtin_prefetch(ahead_of_it);
+        __builtin_prefetch((const char *)ahead_of_it + 64);
+        void **pointers = run->pointers + run->pointer_count;
+        hdrt__run_point_at(op, pointers);
+        run->pointer_count += count;
+        run->launches[run->count++] = (hdrt__run_launch){op->launch.kernel, &op->launch.grid, pointers};
+        run->flagged = atomic_load_explicit(&op->flagged, memory_order_relaxed);
+        if (queue->scheduler->eager) {
+            return;
+        }
+    }
+}
+
+static hdrt_status launch_one(hdrt_queue *queue, hdrt__stream *stream, uint64_t position,
+                              const hdrt__run_launch *launch)
+{
+    const hdrt_grid *g = launch->grid;
+    hdrt__device_stream_launch(&stream->entry, atomic_load(&stream->sequence) + 1, &queue->entry, position,
+                               launch->kernel->name, g);
+    hdrt__call call = HDRT__CALL(queue->device->driver, cuLaunchKernel, launch->kernel->function, g->grid[0], g->grid[1],
+                                 g->grid[2], g->block[0], g->block[1], g->block[2], g->shared, stream->handle,
+                                 launch->params, NULL);
+    if (call.result) {
+        return hdrt__device_check(queue->device, call, "kernel '%s' <<<(%u,%u,%u), (%u,%u,%u), %u>>>",
+                                  launch->kernel->name, g->grid[0], g->grid[1], g->grid[2], g->block[0], g->block[1],
+                                  g->block[2], g->shared);
+    }
+    hdrt__stream_advance(stream, 1);
+    hdrt__stream_work(stream, 1);
+    return HDRT_OK;
+}
+
+/* A launch whose parameters are more than a run has pointers for. */
+static hdrt_status launch_large(hdrt_queue *queue, hdrt__stream *stream, uint64_t position, hdrt__op *op)
+{
+    size_t bytes = op->launch.kernel->parameter_count * sizeof(void *);
+    hdrt__run_launch launch = {op->launch.kernel, &op->launch.grid, malloc(bytes)};
+    if (!launch.params) {
+        return hdrt__fail_memory(bytes, "the parameters of a launch");
+    }
+    hdrt__run_point_at(op, launch.params);
+    hdrt_status status = launch_one(queue, stream, position, &launch);
+    free(launch.params);
+    return status;
+}
+
+/* \return how many went out by a template. */
+static uint32_t launch_template(hdrt_queue *queue, hdrt__stream *stream, uint64_t position,
+                                const hdrt__run_launch *launches, uint32_t length, bool more, uint32_t *out_direct,
+                                hdrt_status *out_status)
+{
+    hdrt__call call = {HDCU_SUCCESS, "cuGraphLaunch"};
+    *out_direct = length;
+    *out_status = HDRT_OK;
+    if (stream->adopted || atomic_load(&queue->foreign_work) || stream->entry.index >= HDRT__INDICES) {
+        return 0;
+    }
+    hdrt__templates *templates = hdrt__scheduler_use_templates(queue->scheduler);
+    if (!templates) {
+        return 0;
+    }
+    hdrt__run_place place = {stream->handle, stream->entry.index, atomic_load(&stream->sequence) + 1};
+    uint32_t count =
+        hdrt__templates_chain(templates, &place, launches, length, more, out_direct, &call);
+    hdrt__scheduler_leave_templates(queue->scheduler);
+    if (call.result) {
+        *out_status = hdrt__device_check(queue->device, call, "%u kernels, the first of them '%s'", length,
+                                         launches[0].kernel->name);
+        return 0;
+    }
+    /* The last ones are remembered by name: to copy all would cost more than to launch them. */
+    for (uint32_t i = count > 2 ? count - 2 : 0; i < count; i++) {
+        hdrt__device_stream_launch(&stream->entry, place.sequence, &queue->entry, position + i,
+                                   launches[i].kernel->name, launches[i].grid);
+    }
+    if (count) {
+        hdrt__stream_advance(stream, 1);
+        hdrt__stream_work(stream, count);
+    }
+    return count;
+}
+
+/* Hand over what one template takes, or what is not to be in one. \return how many went over. */
+static uint32_t hand_over_some(hdrt_queue *queue, hdrt__stream *stream, uint64_t position,
+                               const hdrt__run_launch *launches, uint32_t length, bool more, hdrt_status *out_status)
+{
+    uint32_t direct, count = launch_template(queue, stream, position, launches, length, more, &direct, out_status);
+    if (count || *out_status != HDRT_OK) {
+        return count;
+    }
+    direct = direct ? direct : 1;
+    while (count < direct && count < length && *out_status == HDRT_OK &&
+           hdrt__stream_outstanding(stream) < HDRT__COMMAND_LIMIT) {
+        *out_status = launch_one(queue, stream, position + count, &launches[count]);
+        count += *out_status == HDRT_OK;
+    }
+    return count;
+}
+
+uint32_t hdrt__run_hand_over(hdrt_queue *queue, hdrt__stream *stream, uint32_t ahead, uint8_t *out_ends, uint32_t *single,
+                             hdrt_status *out_status)
+{
+    launch_run run;
+    uint64_t position = atomic_load(&queue->ring.consumed) + 1 + ahead;
+    gather(queue, ahead, &run);
+    if (!run.count) {
+        *out_status = launch_large(queue, stream, position, hdrt__ring_ahead(&queue->ring, ahead));
+        *out_ends = UINT8_MAX; /* whether it is flagged or not */
+        return *out_status == HDRT_OK;
+    }
+    uint32_t count = 0, parts = 0;
+    while (count < run.count && parts++ < RUN_PARTS && *out_status == HDRT_OK &&
+           hdrt__stream_outstanding(stream) < HDRT__COMMAND_LIMIT) {
+        count += hand_over_some(queue, stream, position + count, run.launches + count, run.count - count,
+                                run.more, out_status);
+    }
+    *out_ends = count == run.count ? run.flagged : 0;
+    *single += parts;
+    return count;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue/scheduler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/number.h"
+#include "base/status.h"
+#include "queue/dispatcher.h"
+#include "queue/stream_call.h"
+
+/* Streams that are asked whether they are idle before another is made. */
+#define ASKED 4u
+#define ASKED_EACH_NS 20000u
+
+/* ---- making and ending ------------------------------------------------------------------------------------------- */
+
+static bool stream_complete(void *context, uint32_t index, uint64_t sequence)
+{
+    const hdrt__scheduler *scheduler = context;
+    return index < HDRT__INDICES &&
+           sequence <= atomic_load_explicit(&scheduler->completed[index], memory_order_acquire);
+}
+
+static hdrt__elision read_elision(void)
+{
+    static const char *const names[] = {"none", "stream", "pairwise", "transitive"};
+    const char *value = hdrt__environment(HDRT__ENV_ELISION);
+    for (int i = 0; value && i < 4; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            return (hdrt__elision)i;
+        }
+    }
+    return HDRT__ELISION_TRANSITIVE;
+}
+
+static void read_switches(hdrt__scheduler *scheduler)
+{
+    const char *recording = hdrt__environment(HDRT__ENV_RECORDING), *limit = hdrt__environment(HDRT__ENV_STREAMS);
+    unsigned long streams = limit ? strtoul(limit, NULL, 10) : 0;
+    scheduler->elision = read_elision();
+    scheduler->eager = recording && strcmp(recording, "eager") == 0;
+    scheduler->stream_limit = streams && streams < HDRT__STREAM_LIMIT ? (uint32_t)streams : HDRT__STREAM_LIMIT;
+}
+
+static void drop_streams(hdrt__scheduler *scheduler)
+{
+    uint32_t count = atomic_load(&scheduler->stream_count);
+    for (uint32_t i = 0; i < count; i++) {
+        hdrt__stream_drop(atomic_load(&scheduler->streams[i]));
+    }
+    hdrt__stream_drop(scheduler->blocking);
+}
+
+static void scheduler_destroy(void *state)
+{
+    hdrt__scheduler *scheduler = state;
+    if (!scheduler) {
+        return;
+    }
+    hdrt__dispatcher_destroy(scheduler->dispatcher);
+    hdrt__templates_destroy(scheduler->templates);
+    drop_streams(scheduler);
+    hdrt__stream_calls_free(scheduler);
+    hdrt__segments_free(&scheduler->segments);
+    free(scheduler->free_indices);
+    free(scheduler->index_sequences);
+    pthread_mutex_destroy(&scheduler->lock);
+    free(scheduler);
+}
+
+/* At hdrt_device_close. */
+static void close_device(hdrt_device *device)
+{
+    hdrt__scheduler *scheduler = atomic_load(&device->scheduler.state);
+    if (scheduler) {
+        atomic_store(&scheduler->closed, true);
+        hdrt__dispatcher_look(scheduler);
+    }
+}
+
+static void *scheduler_create(void *argument)
+{
+    hdrt_device *device = argument;
+    hdrt__scheduler *scheduler = calloc(1, sizeof *scheduler);
+    if (!scheduler) {
+        hdrt__fail_memory(sizeof *scheduler, "a device's scheduler");
+        return NULL;
+    }
+    scheduler->device = device;
+    hdrt__segments_init(&scheduler->segments);
+    pthread_mutex_init(&scheduler->lock, NULL);
+    read_switches(scheduler);
+    uint32_t classes = (uint32_t)(device->limits.priority_least - device->limits.priority_greatest) + 1;
+    scheduler->classes = classes > HDRT__CLASSES ? HDRT__CLASSES : classes;
+    scheduler->templates = hdrt__templates_create(device, stream_complete, scheduler);
+    if (!scheduler->templates) {
+        goto destroy;
+    }
+    scheduler->dispatcher = hdrt__dispatcher_create(scheduler);
+    if (!scheduler->dispatcher) {
+        goto destroy;
+    }
+    device->close = close_device;
+    return scheduler;
+
+destroy:
+    scheduler_destroy(scheduler);
+    return NULL;
+}
+
+hdrt__scheduler *hdrt__device_scheduler(hdrt_device *device)
+{
+    hdrt__memory *memory = hdrt__device_memory(device);
+    hdrt__scheduler *scheduler =
+        memory ? hdrt__attachment_get(&device->scheduler, &device->lock, scheduler_create, device, scheduler_destroy)
+               : NULL;
+    if (scheduler) {
+        scheduler->memory = memory;
+    }
+    return scheduler;
+}
+
+/* ---- templates --------------------------------------------------------------------------------------------------- */
+
+hdrt__templates *hdrt__scheduler_use_templates(hdrt__scheduler *scheduler)
+{
+    atomic_fetch_add(&scheduler->template_users, 1);
+    if (!atomic_load(&scheduler->closed)) {
+        return scheduler->templates;
+    }
+    atomic_fetch_sub(&scheduler->template_users, 1);
+    return NULL;
+}
+
+void hdrt__scheduler_leave_templates(hdrt__scheduler *scheduler)
+{
+    atomic_fetch_sub(&scheduler->template_users, 1);
+}
+
+void hdrt__scheduler_tidy(hdrt__scheduler *scheduler, bool flying)
+{
+    if (!scheduler->templates) {
+        return;
+    }
+    if (atomic_load(&scheduler->closed) && !flying && !atomic_load(&scheduler->template_users)) {
+        hdrt__templates *templates = scheduler->templates;
+        scheduler->templates = NULL;
+        hdrt__templates_destroy(templates);
+    } else {
+        hdrt__templates_collect(scheduler->templates);
+    }
+}
+
+/* ---- indices ----------------------------------------------------------------------------------------------------- */
+
+uint32_t hdrt__scheduler_take_index(hdrt__scheduler *scheduler, uint64_t *out_sequence)
+{
+    *out_sequence = 0;
+    pthread_mutex_lock(&scheduler->lock);
+    uint32_t index = scheduler->free_index_count ? scheduler->free_indices[--scheduler->free_index_count]
+                                                 : scheduler->index_count++;
+    if (index < scheduler->index_capacity) {
+        *out_sequence = scheduler->index_sequences[index];
+    }
+    pthread_mutex_unlock(&scheduler->lock);
+    return index;
+}
+
+/* Under lock: room to remember an index. */
+static bool grow_indices(hdrt__scheduler *scheduler, uint32_t index)
+{
+    uint32_t capacity = scheduler->index_capacity ? scheduler->index_capacity : 16;
+    while (capacity <= index) {
+        capacity *= 2;
+    }
+    if (capacity == scheduler->index_capacity) {
+        return true;
+    }
+    uint32_t *indices = realloc(scheduler->free_indices, capacity * sizeof *indices);
+    if (indices) {
+        scheduler->free_indices = indices;
+    }
+    uint64_t *sequences = indices ? realloc(scheduler->index_sequences, capacity * sizeof *sequences) : NULL;
+    if (!sequences) {
+        return false;
+    }
+    memset(sequences + scheduler->index_capacity, 0, (capacity - scheduler->index_capacity) * sizeof *sequences);
+    scheduler->index_sequences = sequences;
+    scheduler->index_capacity = capacity;
+    return true;
+}
+
+void hdrt__scheduler_give_index(hdrt__scheduler *scheduler, uint32_t index, uint64_t sequence)
+{
+    pthread_mutex_lock(&scheduler->lock);
+    if (grow_indices(scheduler, index)) { /* without memory the index is used no more */
+        scheduler->index_sequences[index] = sequence;
+        scheduler->free_indices[scheduler->free_index_count++] = index;
+    }
+    pthread_mutex_unlock(&scheduler->lock);
+}
+
+/* ---- choosing a stream ------------------------------------------------------------------------------------------- */
+
+hdrt__stream *hdrt__scheduler_idle(hdrt__scheduler *scheduler, uint8_t class)
+{
+    uint32_t count = atomic_load_explicit(&scheduler->stream_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        hdrt__stream *stream = atomic_load_explicit(&scheduler->streams[i], memory_order_relaxed);
+        if (stream->class == class && hdrt__stream_outstanding(stream) == 0) {
+            return stream;
+        }
+    }
+    return NULL;
+}
+
+/* Ask for a few streams, others each time: one of them may have become idle. */
+static hdrt__stream *ask_for_idle(hdrt__scheduler *scheduler, uint8_t class)
+{
+    uint64_t now = hdrt__now_ns();
+    if (now - atomic_load_explicit(&scheduler->asked_at, memory_order_relaxed) < ASKED_EACH_NS) {
+        return NULL;
+    }
+    atomic_store_explicit(&scheduler->asked_at, now, memory_order_relaxed);
+    uint32_t count = atomic_load_explicit(&scheduler->stream_count, memory_order_acquire);
+    for (uint32_t i = 0; i < ASKED && i < count; i++) {
+        uint32_t at = atomic_fetch_add_explicit(&scheduler->asked, 1, memory_order_relaxed) % count;
+        hdrt__stream *stream = atomic_load_explicit(&scheduler->streams[at], memory_order_relaxed);
+        if (stream->class == class) {
+            hdrt__stream_poll(stream, UINT64_MAX);
+            if (hdrt__stream_outstanding(stream) == 0) {
+                return stream;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The one of the class with the fewest commands outstanding; NULL if the class has none. */
+static hdrt__stream *least_busy(hdrt__scheduler *scheduler, uint8_t class)
+{
+    hdrt__stream *least = NULL;
+    uint32_t count = atomic_load_explicit(&scheduler->stream_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        hdrt__stream *stream = atomic_load_explicit(&scheduler->streams[i], memory_order_relaxed);
+        if (stream->class == class &&
+            (!least || hdrt__stream_outstanding(stream) < hdrt__stream_outstanding(least))) {
+            least = stream;
+        }
+    }
+    return least;
+}
+
+/* Add a stream, if the limit allows. The last place is kept for a class that has none. */
+static hdrt_status add_stream(hdrt__scheduler *scheduler, uint8_t class, hdrt__stream **out_stream)
+{
+    hdrt_status status = HDRT_OK;
+    *out_stream = NULL;
+    pthread_mutex_lock(&scheduler->lock);
+    uint32_t count = atomic_load(&scheduler->stream_count);
+    pthread_mutex_unlock(&scheduler->lock);
+    if (count >= scheduler->stream_limit && least_busy(scheduler, class)) {
+        return HDRT_OK;
+    }
+    if (count == HDRT__STREAM_LIMIT) {
+        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "a stream of priority class %u: all %u streams are of other classes",
+                          class, HDRT__STREAM_LIMIT);
+    }
+    hdrt__stream *stream;
+    status = hdrt__stream_create(scheduler, class, true, NULL, &stream);
+    if (status != HDRT_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&scheduler->lock);
+    count = atomic_load(&scheduler->stream_count);
+    bool room = count < HDRT__STREAM_LIMIT;
+    if (room) {
+        atomic_store_explicit(&scheduler->streams[count], stream, memory_order_relaxed);
+        atomic_store_explicit(&scheduler->stream_count, count + 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&scheduler->lock);
+    if (room) {
+        *out_stream = stream;
+    } else {
+        hdrt__stream_drop(stream);
+    }
+    return HDRT_OK;
+}
+
+hdrt_status hdrt__scheduler_stream(hdrt__scheduler *scheduler, uint8_t class, hdrt__stream **out_stream)
+{
+    hdrt_status status = HDRT_OK;
+    *out_stream = hdrt__scheduler_idle(scheduler, class);
+    if (!*out_stream) { /* a new one takes half a megabyte of the device's memory, and longer than to ask */
+        *out_stream = ask_for_idle(scheduler, class);
+    }
+    if (!*out_stream) {
+        status = add_stream(scheduler, class, out_stream);
+    }
+    if (!*out_stream && (*out_stream = least_busy(scheduler, class))) {
+        return HDRT_OK; /* there is one, whatever kept another from being made */
+    }
+    return status;
+}
+
+hdrt_status hdrt__scheduler_blocking(hdrt__scheduler *scheduler, hdrt__stream **out_stream)
+{
+    hdrt__stream *stream, *mine = NULL;
+    hdrt_status status = HDRT_OK;
+    pthread_mutex_lock(&scheduler->lock);
+    stream = scheduler->blocking;
+    pthread_mutex_unlock(&scheduler->lock);
+    if (!stream) {
+        status = hdrt__stream_create(scheduler, (uint8_t)(scheduler->classes - 1), false, NULL, &mine);
+        pthread_mutex_lock(&scheduler->lock);
+        if (status == HDRT_OK && !scheduler->blocking) {
+            scheduler->blocking = mine;
+            mine = NULL;
+        }
+        stream = scheduler->blocking;
+        pthread_mutex_unlock(&scheduler->lock);
+        hdrt__stream_drop(mine);
+    }
+    *out_stream = stream;
+    return stream ? HDRT_OK : status;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scheduler of a device: what its queues share. Streams made on demand up to a limit, which queues take in turn;
+ * the pool of ring segments; the templates; the dispatcher. An attachment of the device, made with its first queue.
+ *
+ * Locks: `lock` guards the tables and is a leaf but for the creation of a stream; `parking` orders what is known of
+ * queues that wait for queues, and is taken under no other lock.
+ */
+#ifndef HDRT_QUEUE_SCHEDULER_H
+#define HDRT_QUEUE_SCHEDULER_H
+
+#include "queue/op.h"
+#include "queue/queue.h"
+#include "queue/stream.h"
+#include "queue/template.h"
+
+#define HDRT__STREAM_LIMIT 128u /* shared streams: concurrency of 500 us kernels is 92 on 128, 99 on 256 */
+#define HDRT__INDICES 512u      /* of streams whose templates are told when they are free again */
+#define HDRT__CLASSES 8u        /* of priority */
+
+/* How much is known of what a stream comes after. All but the last are for comparison. */
+typedef enum hdrt__elision {
+    HDRT__ELISION_NONE,       /* each wait is a wait of the GPU */
+    HDRT__ELISION_STREAM,     /* but not for the same stream, and not for what is complete */
+    HDRT__ELISION_PAIRWISE,   /* nor for what the stream itself waited for before */
+    HDRT__ELISION_TRANSITIVE, /* nor for what that had waited for */
+} hdrt__elision;
+
+typedef struct hdrt__dispatcher hdrt__dispatcher;
+
+typedef struct hdrt__scheduler {
+    hdrt_device *device;
+    hdrt__memory *memory;
+    hdrt__segments segments;
+    hdrt__templates *templates;
+    atomic_bool closed;            /* the caller has closed the device: no more templates, which hold it */
+    _Atomic uint32_t template_users;
+    hdrt__elision elision;
+    bool eager; /* a mark after every operation */
+    uint32_t stream_limit;
+    uint32_t classes; /* of priority that the device has */
+    pthread_mutex_t lock;
+    /* Under lock; the first stream_count streams may be read without. */
+    hdrt__stream *_Atomic streams[HDRT__STREAM_LIMIT];
+    _Atomic uint32_t stream_count, asked;
+    _Atomic uint64_t asked_at; /* when streams were last asked whether they are idle */
+    uint32_t index_count, index_capacity, *free_indices, free_index_count;
+    uint64_t *index_sequences; /* where the numbers of a stream with this index go on */
+    _Atomic uint64_t completed[HDRT__INDICES]; /* of the streams, by index */
+    struct hdrt__stream_call_state *stream_calls; /* that are to be notified */
+    /* The last command that an enqueuing thread handed over itself. */
+    hdrt__stream *_Atomic inline_stream; /* a shared one */
+    _Atomic uint64_t inline_sequence, inline_time;
+    hdrt__stream *blocking;    /* for copies of pageable memory, whose calls wait for the GPU */
+    hdrt__dispatcher *dispatcher;
+} hdrt__scheduler;
+
+/* The device's scheduler, made on first use. Inside the device's scope. NULL with a message on failure. */
+hdrt__scheduler *hdrt__device_scheduler(hdrt_device *device);
+
+/* An index for a new stream that no living one has, and the sequence number that it begins with. */
+uint32_t hdrt__scheduler_take_index(hdrt__scheduler *scheduler, uint64_t *out_sequence);
+void hdrt__scheduler_give_index(hdrt__scheduler *scheduler, uint32_t index, uint64_t sequence);
+
+/* A shared stream of the class that has nothing to do, as far as is known; NULL if there is none. Not held. */
+hdrt__stream *hdrt__scheduler_idle(hdrt__scheduler *scheduler, uint8_t class);
+/* One that is idle, or made, or the least busy. Inside the device's scope. Not held: shared streams stay. */
+hdrt_status hdrt__scheduler_stream(hdrt__scheduler *scheduler, uint8_t class, hdrt__stream **out_stream);
+/* The templates, until hdrt__scheduler_leave_templates; NULL: there are none any more. */
+hdrt__templates *hdrt__scheduler_use_templates(hdrt__scheduler *scheduler);
+void hdrt__scheduler_leave_templates(hdrt__scheduler *scheduler);
+/* Under no lock, inside the scope: release what templates hold; with nothing in flight, all after the close. */
+void hdrt__scheduler_tidy(hdrt__scheduler *scheduler, bool flying);
+/* The stream for calls that wait. Inside the device's scope. */
+hdrt_status hdrt__scheduler_blocking(hdrt__scheduler *scheduler, hdrt__stream **out_stream);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue/wide.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "queue/commit.h"
+#include "queue/run.h"
+#include "queue/scheduler.h"
+
+/* Parameters of all launches together. */
+#define WIDE_POINTERS (HDRT__WIDE_LIMIT * 16u)
+
+struct hdrt__wide {
+    hdrt__run_launch launches[HDRT__WIDE_LIMIT];
+    void *pointers[WIDE_POINTERS];
+};
+
+hdrt__wide *hdrt__wide_create(void)
+{
+    return malloc(sizeof(hdrt__wide));
+}
+
+void hdrt__wide_destroy(hdrt__wide *wide)
+{
+    free(wide);
+}
+
+bool hdrt__wide_may(hdrt_queue *queue)
+{
+    const hdrt__op *op = hdrt__ring_ahead(&queue->ring, 0);
+    return op && !hdrt__ring_ahead(&queue->ring, 1) && op->kind == HDRT__OP_LAUNCH && !op->cooperative &&
+           !queue->entry.exclusive && !queue->adopted && hdrt__queue_settle(queue) &&
+           atomic_load(&queue->state) == HDRT__QUEUE_OPEN && !atomic_load(&op->flagged);
+}
+
+bool hdrt__wide_match(hdrt_queue *one, hdrt_queue *other)
+{
+    const hdrt__op *first = hdrt__ring_ahead(&one->ring, 0), *second = hdrt__ring_ahead(&other->ring, 0);
+    return one->class == other->class && first->launch.kernel->function == second->launch.kernel->function &&
+           memcmp(&first->launch.grid, &second->launch.grid, sizeof first->launch.grid) == 0;
+}
+
+/* \return how many fit. */
+static uint32_t gather(hdrt__wide *wide, hdrt_queue **queues, uint32_t count)
+{
+    uint32_t used = 0, gathered = 0;
+    while (gathered < count) {
+        hdrt__op *op = hdrt__ring_ahead(&queues[gathered]->ring, 0);
+        uint32_t needed = op->launch.kernel->parameter_count;
+        if (used + needed > WIDE_POINTERS) {
+            break;
+        }
+        hdrt__run_point_at(op, wide->pointers + used);
+        wide->launches[gathered++] = (hdrt__run_launch){op->launch.kernel, &op->launch.grid, wide->pointers + used};
+        used += needed;
+    }
+    return gathered;
+}
+
+/* The queue's launch is in the stream, whose lock is no longer held. */
+static void finish(hdrt_queue *queue, hdrt__stream *stream, uint64_t sequence)
+{
+    uint64_t position = atomic_load(&queue->ring.consumed) + 1;
+    hdrt__stream_hold(stream);
+    pthread_mutex_lock(&queue->lock); /* it had no points */
+    queue->points[0] = (hdrt__point){stream, sequence, 0};
+    queue->point_count = 1;
+    queue->point_own = true;
+    pthread_mutex_unlock(&queue->lock);
+    hdrt__op_release(queue, hdrt__ring_ahead(&queue->ring, 0), false);
+    hdrt__ring_consume(&queue->ring, 1, &queue->scheduler->segments, &queue->lock);
+    hdrt__timeline_commit(queue->entry.timeline, position);
+}
+
+uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt_queue **queues, uint32_t count)
+{
+    hdrt__scheduler *scheduler = queues[0]->scheduler;
+    hdrt_device *device = scheduler->device;
+    hdrt__call call = {HDCU_SUCCESS, "cuGraphLaunch"};
+    hdrt__stream *stream;
+    hdrt__templates *templates = hdrt__scheduler_use_templates(scheduler);
+    if (!templates) {
+        return 0;
+    }
+    uint32_t launched = 0;
+    if (hdrt__scheduler_stream(scheduler, queues[0]->class, &stream) == HDRT_OK) {
+        count = gather(wide, queues, count);
+        pthread_mutex_lock(&stream->commit);
+        hdrt__run_place place = {stream->handle, stream->entry.index, atomic_load(&stream->sequence) + 1};
+        if (hdrt__stream_outstanding(stream) < HDRT__COMMAND_LIMIT && hdrt__stream_reserve_flights(stream, count)) {
+            hdrt__stream_due(stream, queues[0]);
+            launched = hdrt__templates_wide(templates, &place, wide->launches, count, &call);
+        }
+        if (launched) {
+            hdrt__device_stream_launch(&stream->entry, place.sequence, &queues[0]->entry,
+                                       atomic_load(&queues[0]->ring.consumed) + 1, wide->launches[0].kernel->name,
+                                       wide->launches[0].grid);
+            hdrt__stream_advance(stream, 1);
+            hdrt__stream_work(stream, launched);
+            for (uint32_t i = 0; i < launched; i++) {
+                hdrt__stream_fly(stream, queues[i], atomic_load(&queues[i]->ring.consumed) + 1);
+            }
+            hdrt__stream_mark_by_count(stream);
+        }
+        uint64_t sequence = atomic_load(&stream->sequence);
+        pthread_mutex_unlock(&stream->commit);
+        for (uint32_t i = 0; i < launched; i++) {
+            finish(queues[i], stream, sequence);
+        }
+    }
+    hdrt__scheduler_leave_templates(scheduler);
+    if (call.result && hdrt__device_check(device, call, "%u kernels side by side", count) != HDRT_ERROR_DEVICE_LOST) {
+        hdrt__log(HDRT_LOG_WARN, "%s; they are launched one by one", hdrt_last_error());
+    }
+    return launched;
+}
