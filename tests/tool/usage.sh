@@ -7,19 +7,20 @@ expect 0 '' "--version says the version" "$HDJIT" --version
 grep -q '^hdjit (libhdrt) [0-9]*\.[0-9]*\.[0-9]*$' out
 result $? "the version has the form of the GNU standards"
 expect 0 '' "--help helps" "$HDJIT" --help
-for command in compile run pipe info env; do
+for command in compile run pipe cache info env; do
     grep -q "^  $command " out
     result $? "--help names $command"
 done
 cp out help
-for command in compile run pipe info env; do
+for command in compile run pipe info env cache 'cache stats' 'cache list' 'cache path' 'cache verify' 'cache trim' \
+    'cache clear' 'cache explain'; do
     expect 0 '' "$command --help helps" "$HDJIT" $command --help
     grep -q "^Usage: hdjit $command" out
     result $? "$command --help begins with its usage"
 done
 expect 0 '' "run --help helps in spite of what else is there" "$HDJIT" run nothing --help --grid 1
 
-expect 2 'no command: expected compile, run, pipe, info or env' "no command is bad usage" "$HDJIT"
+expect 2 'no command: expected compile, run, .* or [a-z]*; see hdjit --help' "no command is bad usage" "$HDJIT"
 expect 2 "'walk' is no command" "an unknown command is bad usage" "$HDJIT" walk
 expect 2 '--walk is not an option' "an unknown option is bad usage" "$HDJIT" --walk
 expect 2 '--walk is not an option.*hdjit run --help' "and of a command too" "$HDJIT" run --walk
@@ -37,6 +38,18 @@ expect 2 "--device is '1x'" "a device is a number" "$HDJIT" info --device=1x
 expect 2 "--log is 'loud'" "an unknown log level is bad usage" "$HDJIT" info --log=loud
 expect 2 "info takes no words, but got 'all'" "info takes no words" "$HDJIT" info all
 expect 2 "env takes no words, but got 'all'" "env takes no words" "$HDJIT" env all
+expect 2 'cache needs to know what: expected stats, list,' "cache alone is bad usage" "$HDJIT" cache
+expect 2 "'walk' is no command of cache: expected stats" "an unknown command of cache is bad usage" "$HDJIT" cache walk
+expect 2 "cache stats takes no words, but got 'all'" "cache stats takes no words" "$HDJIT" cache stats all
+expect 2 "--repair is not an option here.*hdjit cache stats --help" "an option of another command of cache is bad usage" \
+    "$HDJIT" cache stats --repair
+for age in '' d 0 0d -1d 1y 1.5h 99999999999d; do
+    expect 2 "--max-age is" "an age of '$age' is bad usage" "$HDJIT" cache trim --max-age="$age"
+done
+expect 2 '--max-size is' "a size of 0 is bad usage" "$HDJIT" cache trim --max-size=0
+expect 2 'cache explain needs a source file' "cache explain without a file is bad usage" "$HDJIT" cache explain
+expect 2 "cache explain takes one source file, but got 'y.cu' too" "cache explain of two files is bad usage" \
+    "$HDJIT" cache explain x.cu y.cu
 expect 2 'compile needs a source file' "compile without a file is bad usage" "$HDJIT" compile -o x.ptx
 expect 2 'compile needs -o OUT' "compile without OUT is bad usage" "$HDJIT" compile x.cu
 expect 2 "compile takes one source file, but got 'y.cu' too" "compile of two files is bad usage" \
@@ -134,8 +147,10 @@ if bash -c true 2>/dev/null; then
         COMP_WORDS=(hdjit pipe --d) COMP_CWORD=2; _hdjit; echo "${COMPREPLY[@]}"
         COMP_WORDS=(hdjit r) COMP_CWORD=1; _hdjit; echo "${COMPREPLY[@]}"
         COMP_WORDS=(hdjit run --driver = s) COMP_CWORD=4; _hdjit; echo "${COMPREPLY[@]}"
+        COMP_WORDS=(hdjit cache t) COMP_CWORD=2; _hdjit; echo "${COMPREPLY[@]}"
+        COMP_WORDS=(hdjit cache trim --m) COMP_CWORD=3; _hdjit; echo "${COMPREPLY[@]}"
     ' - "$top/tools/hdjit/hdjit.bash" >completed 2>err
-    printf '%s\n' '--depth= --driver= --device=' run soft | cmp -s - completed
+    printf '%s\n' '--depth= --driver= --device=' run soft 'trim' '--max-size= --max-age=' | cmp -s - completed
     result $? "bash completes commands, options and values"
     sed 's/^/# /' completed
 else
@@ -144,7 +159,7 @@ fi
 
 # Every option of the help stands in the manual.
 missing=
-for command in '' compile run pipe info env; do
+for command in '' compile run pipe info env cache 'cache stats' 'cache verify' 'cache trim' 'cache explain'; do
     "$HDJIT" $command --help | sed -n 's/^  \(-[A-Za-z],\)\{0,1\} *--*\([A-Za-z_-]*\).*/\2/p'
 done | sort -u >options
 while read -r option; do

@@ -13,5 +13,9 @@ int command_run(options *o, int argc, char **argv);
 int command_pipe(options *o, int argc, char **argv);
 int command_info(options *o, int argc, char **argv);
 int command_env(options *o, int argc, char **argv);
+int command_cache(options *o, int argc, char **argv);
+
+/* Subcommands of cache. */
+int command_cache_explain(options *o, int argc, char **argv);
 
 #endif

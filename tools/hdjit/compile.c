@@ -3,6 +3,7 @@
 #include "message.h"
 #include "output.h"
 #include "source.h"
+#include "target.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,39 +24,8 @@ static int check_usage(options *o, int words, char **word)
     if (o->kind == HDRT_CODE_CUBIN && o->compiler == HDRT_COMPILER_CLANG)
         return fail(EXIT_CODE_USAGE, "%s: clang makes PTX only, no cubin: use --compiler=nvrtc, or write PTX",
                     source_ends(o->output, ".cubin") ? o->output : "--cubin");
-    if (o->kind == HDRT_CODE_CUBIN)
-        o->compiler = HDRT_COMPILER_NVRTC;
-    else if (o->compiler == HDRT_COMPILER_AUTO && o->driver == DRIVER_SOFT)
-        o->compiler = HDRT_COMPILER_CLANG;
+    target_compiler(o);
     return 0;
-}
-
-/* The target when none was given: the device's, found without opening it; *out_arch stays empty if there is none. */
-static int device_arch(const options *o, char *out_arch, size_t room)
-{
-    hdrt_device_info info = HDRT_DEVICE_INFO_INIT;
-    session s;
-    hdrt_status status;
-    int code = 0;
-
-    *out_arch = 0;
-    if (o->driver == DRIVER_AUTO) {
-        s = (session){0};
-        status = session_runtime(o, HDRT_DRIVER_CUDA, &s.runtime);
-        if (status != HDRT_OK) {
-            note("%s: compiling for sm_80 (-arch=sm_XX chooses)", hdrt_status_text(status));
-            return 0;
-        }
-    } else if ((code = session_open(o, &s)) != 0) {
-        return code;
-    }
-    status = hdrt_runtime_device_info(s.runtime, o->device, &info);
-    if (status == HDRT_OK)
-        snprintf(out_arch, room, "sm_%u", info.compute_capability);
-    else
-        code = fail_status(EXIT_CODE_NO_DEVICE, status, "device %u cannot be used", o->device);
-    session_close(&s);
-    return code;
 }
 
 static int write_code(const options *o, const hdrt_image *image, int standard_output)
@@ -81,7 +51,7 @@ int command_compile(options *o, int argc, char **argv)
     hdrt_compile_options wanted;
     hdrt_image *image = NULL;
     session s = {0};
-    char arch[16] = "sm_80";
+    char arch[TARGET_ROOM];
     int first, standard_output = -1, code = options_parse(o, COMMAND_COMPILE, argc, argv, &first);
 
     if (code != OPTIONS_GO_ON)
@@ -92,11 +62,7 @@ int command_compile(options *o, int argc, char **argv)
     if (strcmp(o->output, "-") == 0)
         standard_output = take_standard_output();
     source_wanted(o, &wanted);
-    if (!o->arch) {
-        code = device_arch(o, arch, sizeof arch);
-        wanted.arch = *arch ? arch : NULL;
-        wanted.lower_arch = wanted.arch != NULL;
-    }
+    code = target_choose(o, &wanted, arch);
     if (!code)
         code = session_open_compile_only(o, &s);
     if (!code)

@@ -3,13 +3,20 @@
 
 _hdjit_options()
 {
-    "$1" ${2:+"$2"} --help 2>/dev/null | sed -n 's/^  \(-[A-Za-z],\)\{0,1\} *\(--*[A-Za-z_-]*=\{0,1\}\).*/\2/p'
+    # shellcheck disable=SC2086 # the command may be two words
+    "$1" $2 --help 2>/dev/null | sed -n 's/^  \(-[A-Za-z],\)\{0,1\} *\(--*[A-Za-z_-]*=\{0,1\}\).*/\2/p'
+}
+
+_hdjit_commands()
+{
+    "$1" --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | tr '\n' ' '
 }
 
 _hdjit()
 {
-    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= word
-    local commands="compile run pipe info env"
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command='' word
+    local commands cache_commands="stats list path verify trim clear explain"
+    commands=$(_hdjit_commands "${COMP_WORDS[0]}")
 
     COMPREPLY=()
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -17,6 +24,13 @@ _hdjit()
         *" $word "*) command=$word; break ;;
         esac
     done
+    if [ "$command" = cache ]; then
+        for word in "${COMP_WORDS[@]:2:COMP_CWORD-2}"; do
+            case " $cache_commands " in
+            *" $word "*) command="cache $word"; break ;;
+            esac
+        done
+    fi
     # Bash splits --name=value at the equals sign.
     if [ "$current" = "=" ]; then
         current=
@@ -40,6 +54,8 @@ _hdjit()
     *)
         if [ -z "$command" ]; then
             COMPREPLY=($(compgen -W "$commands" -- "$current"))
+        elif [ "$command" = cache ]; then
+            COMPREPLY=($(compgen -W "$cache_commands" -- "$current"))
         else
             compopt -o filenames 2>/dev/null
             COMPREPLY=($(compgen -f -- "$current"))

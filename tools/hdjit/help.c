@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct command_entry {
-    enum command command;
+    enum command command, parent;
     const char *name;
     const char *words;   /* what follows the name in the usage line */
     const char *summary; /* one line */
@@ -23,16 +23,30 @@ static const char argument_text[] =
     "after the last kernel, all or none.\n";
 
 static const command_entry commands[] = {
-    {COMMAND_COMPILE, "compile", "FILE.cu -o OUT [OPTION]...", "compile a kernel source to PTX or a cubin",
+    {COMMAND_COMPILE, COMMAND_NONE, "compile", "FILE.cu -o OUT [OPTION]...", "compile a kernel source to PTX or a cubin",
      "\nThe kind of code is told by OUT's ending, .ptx or .cubin; with another, NVRTC makes a cubin and clang PTX.\n"
      "No driver and no GPU is needed.\n"},
-    {COMMAND_RUN, "run", "FILE KERNEL --grid X[,Y[,Z]] --block X[,Y[,Z]] [OPTION]... [ARG]...",
+    {COMMAND_RUN, COMMAND_NONE, "run", "FILE KERNEL --grid X[,Y[,Z]] --block X[,Y[,Z]] [OPTION]... [ARG]...",
      "run a kernel over files", argument_text},
-    {COMMAND_PIPE, "pipe", "FILE KERNEL [OPTION]... [ARG]...", "run standard input through a kernel, batch by batch",
+    {COMMAND_PIPE, COMMAND_NONE, "pipe", "FILE KERNEL [OPTION]... [ARG]...", "run standard input through a kernel, batch by batch",
      "\nThe kernel is (const unsigned char *in, unsigned char *out, unsigned long long n, ARG...); of each batch it\n"
      "gets n bytes and has n to write. What it prints goes to standard error.\n"},
-    {COMMAND_INFO, "info", "[OPTION]...", "show driver, devices, compilers, companions and cache", NULL},
-    {COMMAND_ENV, "env", "", "show the environment variables and their values", NULL},
+    {COMMAND_INFO, COMMAND_NONE, "info", "[OPTION]...", "show driver, devices, compilers, companions and cache", NULL},
+    {COMMAND_ENV, COMMAND_NONE, "env", "", "show the environment variables and their values", NULL},
+    {COMMAND_CACHE, COMMAND_NONE, "cache", "WHAT [OPTION]...", "look at the kernel cache, keep it small, ask why", NULL},
+    {COMMAND_CACHE_STATS, COMMAND_CACHE, "cache stats", "[OPTION]...", "show what the cache did and holds",
+     "\nThe counters are of all programs that used the folder and ended in order.\n"},
+    {COMMAND_CACHE_LIST, COMMAND_CACHE, "cache list", "[OPTION]...", "list the compiled code in the cache",
+     "\nThe latest used comes first. With --json all files are listed, not only code.\n"},
+    {COMMAND_CACHE_PATH, COMMAND_CACHE, "cache path", "", "print the cache's folder", NULL},
+    {COMMAND_CACHE_VERIFY, COMMAND_CACHE, "cache verify", "[OPTION]...", "read every file and check it",
+     "\nThe exit status is 1 if some are bad and stay. Bad files do no harm: they are never used.\n"},
+    {COMMAND_CACHE_TRIM, COMMAND_CACHE, "cache trim", "[OPTION]...", "remove what was not used for long",
+     "\nWhat killed processes left is removed, too.\n"},
+    {COMMAND_CACHE_CLEAR, COMMAND_CACHE, "cache clear", "", "remove everything from the cache",
+     "\nOnly what libhdrt made is removed; the counters stay.\n"},
+    {COMMAND_CACHE_EXPLAIN, COMMAND_CACHE, "cache explain", "FILE.cu [OPTION]...", "say why a compile would run",
+     "\nGive it the options of the compile. Nothing is compiled. The exit status is 0, found or not.\n"},
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
@@ -45,12 +59,36 @@ const char *command_name(enum command command)
     return "";
 }
 
-enum command command_by_name(const char *name)
+/* What of the name stands behind the parent's. */
+static const char *last_word(const command_entry *entry)
+{
+    const char *blank = strrchr(entry->name, ' ');
+
+    return blank ? blank + 1 : entry->name;
+}
+
+enum command command_by_name(enum command parent, const char *name)
 {
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(commands[i].name, name) == 0)
+        if (commands[i].parent == parent && strcmp(last_word(&commands[i]), name) == 0)
             return commands[i].command;
     return COMMAND_NONE;
+}
+
+const char *command_list(enum command parent, char *room, size_t size)
+{
+    const command_entry *last = NULL;
+    size_t used = 0;
+
+    *room = 0;
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (commands[i].parent == parent)
+            last = &commands[i];
+    for (size_t i = 0; i < COMMAND_COUNT && used < size; i++)
+        if (commands[i].parent == parent)
+            used += (size_t)snprintf(room + used, size - used, "%s%s",
+                                     used == 0 ? "" : &commands[i] == last ? " or " : ", ", last_word(&commands[i]));
+    return room;
 }
 
 static void print_option(const option_entry *entry)
@@ -70,6 +108,18 @@ static void print_option(const option_entry *entry)
     printf("%-30s  %s\n", left, entry->help);
 }
 
+static void print_commands(enum command parent)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (commands[i].parent != parent)
+            continue;
+        printf("%s  %-10s  %s\n", any ? "" : "\nCommands:\n", last_word(&commands[i]), commands[i].summary);
+        any = true;
+    }
+}
+
 void help_print(enum command command)
 {
     const command_entry *about = NULL;
@@ -82,10 +132,9 @@ void help_print(enum command command)
                about->summary[0] - 'a' + 'A', about->summary + 1);
     } else {
         printf("Usage: hdjit COMMAND [OPTION]... [WORD]...\n"
-               "Compile, cache and run GPU kernels, on NVIDIA GPUs or on the CPU.\n\nCommands:\n");
-        for (size_t i = 0; i < COMMAND_COUNT; i++)
-            printf("  %-8s  %s\n", commands[i].name, commands[i].summary);
+               "Compile, cache and run GPU kernels, on NVIDIA GPUs or on the CPU.\n");
     }
+    print_commands(command);
     printf("\nOptions, before or after the other words:\n");
     for (const option_entry *entry = option_table; entry->id; entry++)
         if (entry->commands & command)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "commands.h"
+#include "json.h"
 #include "message.h"
 #include "session.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,25 +40,6 @@ static void load(const options *o, report *r)
         r->chosen = &r->soft;
     else
         r->code = EXIT_CODE_NO_DEVICE;
-}
-
-/* A text for JSON, null for none. Paths need not be UTF-8: then bytes beyond ASCII are written as \xNN. */
-static json_t *json_text(const char *value)
-{
-    json_t *result = value ? json_string(value) : json_null();
-    char *escaped;
-    size_t used = 0;
-
-    if (result)
-        return result;
-    escaped = calloc(4, strlen(value) + 1);
-    if (!escaped)
-        return NULL;
-    for (; *value; value++)
-        used += (size_t)sprintf(escaped + used, (unsigned char)*value < 0x80 ? "%c" : "\\x%02x", (unsigned char)*value);
-    result = json_string(escaped);
-    free(escaped);
-    return result;
 }
 
 static json_t *describe_driver(const driver_state *driver)
@@ -205,15 +186,16 @@ static void print_text(const json_t *all)
 static int show(const options *o, report *r)
 {
     json_t *all = describe(o, r);
-    int code = r->code;
+    int code = r->code, shown = 0;
 
-    if (!all)
-        return fail(EXIT_CODE_FAILED, "out of memory");
-    if (!o->json)
+    if (all && !o->json)
         print_text(all);
-    else if (json_dumpf(all, stdout, JSON_INDENT(2)) == 0)
-        putchar('\n');
-    json_decref(all);
+    if (!all || o->json)
+        shown = json_show(all);
+    else
+        json_decref(all);
+    if (shown)
+        return shown;
     if (code)
         fail(code, "the %s driver cannot be used: %s", o->driver == DRIVER_CUDA ? "cuda" : "soft",
              o->driver == DRIVER_CUDA ? r->cuda.reason : r->soft.reason);

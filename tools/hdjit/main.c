@@ -8,8 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LIST_ROOM 256
+
 static int dispatch(options *o, enum command command, int argc, char **argv)
 {
+    char list[LIST_ROOM];
+
     switch (command) {
     case COMMAND_COMPILE:
         return command_compile(o, argc, argv);
@@ -21,21 +25,25 @@ static int dispatch(options *o, enum command command, int argc, char **argv)
         return command_info(o, argc, argv);
     case COMMAND_ENV:
         return command_env(o, argc, argv);
+    case COMMAND_CACHE:
+        return command_cache(o, argc, argv);
     default:
-        return fail(EXIT_CODE_USAGE, "'%s' is no command: expected compile, run, pipe, info or env; see hdjit --help",
-                    argv[0]);
+        return fail(EXIT_CODE_USAGE, "'%s' is no command: expected %s; see hdjit --help", argv[0],
+                    command_list(COMMAND_NONE, list, sizeof list));
     }
 }
 
 static int run_command_line(options *o, int argc, char **argv)
 {
     int first, code = options_parse(o, COMMAND_NONE, argc, argv, &first);
+    char list[LIST_ROOM];
 
     if (code != OPTIONS_GO_ON)
         return code;
     if (first == argc)
-        return fail(EXIT_CODE_USAGE, "no command: expected compile, run, pipe, info or env; see hdjit --help");
-    return dispatch(o, command_by_name(argv[first]), argc - first, argv + first);
+        return fail(EXIT_CODE_USAGE, "no command: expected %s; see hdjit --help",
+                    command_list(COMMAND_NONE, list, sizeof list));
+    return dispatch(o, command_by_name(COMMAND_NONE, argv[first]), argc - first, argv + first);
 }
 
 int main(int argc, char **argv)

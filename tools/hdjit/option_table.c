@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
-#define KERNELS (COMMAND_COMPILE | COMMAND_RUN | COMMAND_PIPE)
+#define KERNELS (COMMAND_COMPILE | COMMAND_RUN | COMMAND_PIPE | COMMAND_CACHE_EXPLAIN)
 #define LAUNCHES (COMMAND_RUN | COMMAND_PIPE)
-#define RUNTIMES (COMMAND_NONE | KERNELS | COMMAND_INFO)
+#define CACHES                                                                                                         \
+    (COMMAND_CACHE | COMMAND_CACHE_STATS | COMMAND_CACHE_LIST | COMMAND_CACHE_PATH | COMMAND_CACHE_VERIFY |            \
+     COMMAND_CACHE_TRIM | COMMAND_CACHE_CLEAR | COMMAND_CACHE_EXPLAIN)
+#define RUNTIMES (COMMAND_NONE | KERNELS | COMMAND_INFO | CACHES)
 #define ALL (RUNTIMES | COMMAND_ENV)
 
 const option_entry option_table[] = {
     {"output", 'o', OPTION_OUTPUT, "OUT", COMMAND_COMPILE, NULL, "write the code here; - is standard output"},
-    {"ptx", 0, OPTION_PTX, NULL, COMMAND_COMPILE, NULL, "make PTX, whatever OUT's ending"},
-    {"cubin", 0, OPTION_CUBIN, NULL, COMMAND_COMPILE, NULL, "make a cubin (NVRTC only), whatever OUT's ending"},
+    {"ptx", 0, OPTION_PTX, NULL, COMMAND_COMPILE | COMMAND_CACHE_EXPLAIN, NULL, "make PTX, whatever OUT's ending"},
+    {"cubin", 0, OPTION_CUBIN, NULL, COMMAND_COMPILE | COMMAND_CACHE_EXPLAIN, NULL, "make a cubin (NVRTC only), whatever OUT's ending"},
 
     {"grid", 0, OPTION_GRID, "X[,Y[,Z]]", LAUNCHES, NULL, "blocks; pipe: ceil(n / block) unless given"},
     {"block", 0, OPTION_BLOCK, "X[,Y[,Z]]", LAUNCHES, NULL, "threads in a block; pipe: 256 unless given"},
@@ -22,7 +25,15 @@ const option_entry option_table[] = {
     {"stats", 0, OPTION_STATS, NULL, COMMAND_PIPE, NULL, "print bytes, times and a drawn timeline"},
     {"measure", 0, OPTION_MEASURE, "SIZE", COMMAND_PIPE, NULL,
      "measure the device part alone: SIZE bytes of zeros, nothing read or written"},
-    {"json", 0, OPTION_JSON, NULL, COMMAND_INFO, NULL, "print JSON"},
+    {"json", 0, OPTION_JSON, NULL,
+     COMMAND_INFO | COMMAND_CACHE_STATS | COMMAND_CACHE_LIST | COMMAND_CACHE_VERIFY | COMMAND_CACHE_EXPLAIN, NULL,
+     "print JSON"},
+    {"zero", 0, OPTION_ZERO, NULL, COMMAND_CACHE_STATS, NULL, "set the counters to zero, after printing them"},
+    {"repair", 0, OPTION_REPAIR, NULL, COMMAND_CACHE_VERIFY, NULL, "remove what is bad"},
+    {"max-size", 0, OPTION_MAX_SIZE, "SIZE", COMMAND_CACHE_TRIM, NULL, "keep at most SIZE (default: the cache's limit)"},
+    {"max-age", 0, OPTION_MAX_AGE, "TIME", COMMAND_CACHE_TRIM, NULL, "remove what was not used for 30d, 12h, 90m, 10s"},
+    {"for-device", 0, OPTION_FOR_DEVICE, NULL, COMMAND_CACHE_EXPLAIN, NULL,
+     "look as run, pipe and programs do: for the device"},
 
     {"compiler", 0, OPTION_COMPILER, "WHICH", KERNELS, NULL, "auto, nvrtc or clang"},
     {"arch", 0, OPTION_ARCH, "sm_XX", KERNELS, NULL, "target architecture (default: the device's)"},

@@ -21,7 +21,7 @@
 
 /* getopt's number of the table's entry 0; above every character. */
 #define FIRST_ENTRY 1000
-#define ENTRY_LIMIT 64
+#define ENTRY_LIMIT 128
 
 static int set_driver(options *o, const char *value, const char *from)
 {
@@ -281,6 +281,44 @@ static int apply_launch_option(options *o, const option_entry *entry, const char
     }
 }
 
+/* Seconds with an optional s, m, h, d or w. */
+static int set_age(options *o, const char *value)
+{
+    static const char units[] = "smhdw";
+    static const uint32_t seconds[] = {1, 60, 3600, 86400, 604800};
+    size_t length = strlen(value);
+    const char *unit = length ? strchr(units, value[length - 1]) : NULL;
+    uint32_t factor = unit && *unit ? seconds[unit - units] : 1;
+    char digits[24] = "";
+
+    snprintf(digits, sizeof digits, "%.*s", (int)(factor > 1 || (unit && *unit) ? length - 1 : length), value);
+    if (length < sizeof digits && number_unsigned(digits, UINT32_MAX, &o->max_age_s) == NUMBER_OK && o->max_age_s) {
+        o->max_age_s *= factor;
+        return 0;
+    }
+    return fail(EXIT_CODE_USAGE, "--max-age is '%s': expected a whole number with s, m, h, d or w behind: 30d", value);
+}
+
+/* Options of cache. */
+static int apply_cache_option(options *o, const option_entry *entry, const char *value)
+{
+    switch (entry->id) {
+    case OPTION_ZERO:
+        o->zero = true;
+        return 0;
+    case OPTION_REPAIR:
+        o->repair = true;
+        return 0;
+    case OPTION_FOR_DEVICE:
+        o->for_device = true;
+        return 0;
+    case OPTION_MAX_SIZE:
+        return set_number(entry, value, true, 1, BATCH_LIMIT, &o->max_bytes);
+    default:
+        return set_age(o, value);
+    }
+}
+
 static int apply_general_option(options *o, const option_entry *entry, const char *value)
 {
     switch (entry->id) {
@@ -327,6 +365,8 @@ static int apply(options *o, enum command command, const option_entry *entry, co
         code = apply_launch_option(o, entry, value);
     else if (entry->id >= OPTION_COMPILER && entry->id <= OPTION_OUTPUT)
         code = apply_compile_option(o, entry, value);
+    else if (entry->id >= OPTION_ZERO)
+        code = apply_cache_option(o, entry, value);
     else
         code = apply_general_option(o, entry, value);
     return code ? code : OPTIONS_GO_ON;
@@ -354,7 +394,7 @@ int options_parse(options *o, enum command command, int argc, char **argv, int *
     int long_count = 0, short_count = 0, code = OPTIONS_GO_ON, which;
 
     /* Before the subcommand, stop at the first word; ':' tells a missing value from an unknown option. */
-    if (command == COMMAND_NONE)
+    if (command == COMMAND_NONE || command == COMMAND_CACHE)
         shorts[short_count++] = '+';
     shorts[short_count++] = ':';
     for (int i = 0; option_table[i].id && i < ENTRY_LIMIT; i++) {

@@ -18,6 +18,14 @@ enum command {
     COMMAND_PIPE = 8,
     COMMAND_INFO = 16,
     COMMAND_ENV = 32,
+    COMMAND_CACHE = 64, /* what stands before its own subcommand */
+    COMMAND_CACHE_STATS = 128,
+    COMMAND_CACHE_LIST = 256,
+    COMMAND_CACHE_PATH = 512,
+    COMMAND_CACHE_VERIFY = 1024,
+    COMMAND_CACHE_TRIM = 2048,
+    COMMAND_CACHE_CLEAR = 4096,
+    COMMAND_CACHE_EXPLAIN = 8192,
 };
 
 enum driver_choice {
@@ -62,6 +70,9 @@ typedef struct options {
     uint64_t measure_bytes;
 
     bool json;
+
+    bool zero, repair, for_device;
+    uint64_t max_bytes, max_age_s; /* 0: not given */
 } options;
 
 /* Defaults, then the environment's wishes. Returns 0 or an exit code. */
@@ -108,6 +119,11 @@ enum option_id {
     OPTION_STATS,
     OPTION_MEASURE,
     OPTION_JSON,
+    OPTION_ZERO,
+    OPTION_REPAIR,
+    OPTION_FOR_DEVICE,
+    OPTION_MAX_SIZE,
+    OPTION_MAX_AGE,
 };
 
 typedef struct option_entry {

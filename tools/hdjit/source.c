@@ -86,22 +86,32 @@ static int compile_failed(const char *name, hdrt_status status, bool messages, b
     }
 }
 
+int source_failed(const char *name, hdrt_status status)
+{
+    return compile_failed(name, status, false, false);
+}
+
+void source_describe(hdrt_source *source, const char *path, const unsigned char *text, uint64_t length)
+{
+    source->path = text ? NULL : path;
+    source->text = (const char *)text;
+    source->length = text ? (size_t)length : 0;
+    source->name = text ? SOURCE_STDIN : NULL;
+}
+
 /* `text`: the source if it was read already. */
 static int compile(session *s, const char *path, const unsigned char *text, uint64_t length,
                    const hdrt_compile_options *wanted, hdrt_image **out_image)
 {
-    const char *name = text ? "<stdin>" : path;
     hdrt_source source = HDRT_SOURCE_INIT;
     hdrt_image_info info = HDRT_IMAGE_INFO_INIT;
     uint64_t limit = wanted->time_limit_ms ? wanted->time_limit_ms : 60000, begin = now_ms();
     hdrt_status status;
+    const char *name = text ? SOURCE_STDIN : path;
     bool messages = false, time_over;
 
     *out_image = NULL;
-    source.path = text ? NULL : path;
-    source.text = (const char *)text;
-    source.length = text ? (size_t)length : 0;
-    source.name = text ? name : NULL;
+    source_describe(&source, path, text, length);
     if (s->device)
         status = hdrt_image_compile_for(s->device, &source, wanted, out_image);
     else

@@ -17,6 +17,14 @@ bool source_ends(const char *path, const char *ending);
  */
 int source_compile(session *s, const char *path, const hdrt_compile_options *wanted, hdrt_image **out_image);
 
+#define SOURCE_STDIN "<stdin>" /* its name in messages */
+
+/* Fills in a source: `path`, or what was read from standard input. */
+void source_describe(hdrt_source *source, const char *path, const unsigned char *text, uint64_t length);
+
+/* Says why a call about a source failed before any compiler ran, and returns the exit code. */
+int source_failed(const char *name, hdrt_status status);
+
 /* What the options say about a compile. `wanted` borrows from them. */
 void source_wanted(const options *o, hdrt_compile_options *wanted);
 
