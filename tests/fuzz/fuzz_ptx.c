@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole engine on untrusted text, under libFuzzer (fuzz.sh builds and runs it): parse it, place its globals, and run
- * every entry for a little, among them entries that fault, that wait for ever and that start from random parameters.
+ * The whole engine on untrusted text, under libFuzzer (fuzz.sh builds and runs it): parse it, place its globals, and
+ * run every entry for a little, among them entries that fault, that wait for ever and that start from random parameters.
  */
 #include <stdint.h>
 #include <stdlib.h>
