@@ -106,7 +106,7 @@ typedef struct hdrt_image_info {
     const char *ptx;            /**< PTX kept beside a cubin, NULL if none */
     size_t ptx_size;            /**< bytes, NUL not counted */
     const char *arch;           /**< what it was compiled for */
-    hdrt_compiler compiler;     /**< NVRTC or CLANG */
+    hdrt_compiler compiler;     /**< NVRTC or CLANG; AUTO: not known */
     const char *compiler_path;  /**< its file */
     const char *log;            /**< all that the compiler said, "" if nothing; also on a cache hit */
     bool from_cache;            /**< no compiler ran */
@@ -118,6 +118,8 @@ typedef struct hdrt_image_info {
     const char *options;        /**< options of the compile, separated by blanks, "" if none or not known */
     hdrt_cache_reason cache_reason; /**< HDRT_CACHE_HIT, or why a compiler ran */
     const char *cache_words;    /**< what that reason is about: a path, an option; "": nothing to say */
+    const char *command;        /**< what the compiler was called with: its path and options, quoted for a shell where
+                                     that is needed; "" if not known. Files in /proc/self/fd are the worker's own */
 } hdrt_image_info;
 
 #define HDRT_IMAGE_INFO_INIT HDRT_INIT_(hdrt_image_info)
@@ -283,6 +285,21 @@ HDRT_EXPORT hdrt_status hdrt_image_read(const void *bytes, size_t size, const ch
  */
 HDRT_EXPORT hdrt_status hdrt_image_write(hdrt_image *image, const void **out_bytes, size_t *out_size);
 
+/**
+ * Write images to one file, a bundle, of which hdrt_module_load takes the one that suits its device best: a cubin for
+ * just this GPU, else one for an older GPU of its major number, else the newest PTX that it can be compiled from.
+ *
+ * \param images, count  in any order; several that suit a device equally: the first
+ * \param buffer  gets the bytes; NULL: only *size is set
+ * \param size  in: bytes of buffer; out: bytes of the bundle
+ * \return HDRT_OK; HDRT_NOT_READY  a compile is under way; HDRT_ERROR_INVALID_ARGUMENT  no images, one without code,
+ *     or the buffer is too small; HDRT_ERROR_OUT_OF_MEMORY.
+ */
+HDRT_EXPORT hdrt_status hdrt_bundle_write(const hdrt_image *const *images, uint32_t count, void *buffer, size_t *size);
+/** The index-th image of a bundle; as hdrt_image_read, and HDRT_ERROR_NOT_FOUND past the end. */
+HDRT_EXPORT hdrt_status hdrt_bundle_image(const void *bytes, size_t size, uint32_t index, const char *name,
+                                          hdrt_image **out_image);
+
 /** Load an image into a device. \return as hdrt_module_load; HDRT_NOT_READY as hdrt_image_get_info. */
 HDRT_EXPORT hdrt_status hdrt_module_load_image(hdrt_device *device, const hdrt_image *image, hdrt_module **out_module);
 
@@ -329,11 +346,11 @@ HDRT_EXPORT hdrt_status hdrt_module_status(const hdrt_module *module);
 HDRT_EXPORT void hdrt_module_cancel(hdrt_module *module);
 
 /**
- * Load PTX text or a cubin. Loading can block until running kernels end, and holds up launches meanwhile.
+ * Load PTX text, a cubin, an image file (hdrt_image_write), or what suits the device of a bundle (hdrt_bundle_write). Loading can block until running kernels end, and holds up launches meanwhile.
  *
  * \param code, size  copied; PTX need not end in a NUL; recognised by its content
  * \return HDRT_OK; HDRT_ERROR_INVALID_IMAGE  the driver's own log is in the message; HDRT_ERROR_UNSUPPORTED  a cubin
- *     on the soft driver, or without readable parameters; HDRT_ERROR_INVALID_ARGUMENT, HDRT_ERROR_OUT_OF_MEMORY,
+ *     on the soft driver, or without readable parameters, or a bundle with nothing for the device; HDRT_ERROR_INVALID_ARGUMENT, HDRT_ERROR_OUT_OF_MEMORY,
  *     HDRT_ERROR_OUT_OF_DEVICE_MEMORY, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED.
  */
 HDRT_EXPORT hdrt_status hdrt_module_load(hdrt_device *device, const void *code, size_t size,

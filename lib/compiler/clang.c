@@ -155,6 +155,7 @@ static bool attempt(clang_job *job)
         hdrt__cc_files_look_at_folder(&job->files, job->source_folder);
     for (size_t i = 0; i < job->options.folders.count; i++)
         hdrt__cc_files_look_at_folder(&job->files, job->options.folders.items[i]);
+    hdrt__cc_reply_command(job->reply, NULL, (const char *const *)arguments.items, arguments.count);
     hdrt__cc_command command = {
         .argv = (const char *const *)arguments.items, .environment = environment, .directory = job->request->directory,
         .output = job->output, .fds = {job->source, job->records, job->recorder, job->macros, job->headers.overlay},

@@ -322,6 +322,34 @@ void hdrt__cc_reply_lowered(hdrt__cc_reply *reply, const char *expression, const
     hdrt__cc_buffer_append(fields, name, name_length);
 }
 
+/* Single quotes keep everything but themselves. */
+static void quote_word(hdrt__cc_buffer *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%^";
+    if (out->size > 0)
+        hdrt__cc_buffer_append(out, " ", 1);
+    if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+        hdrt__cc_buffer_append(out, word, strlen(word));
+        return;
+    }
+    hdrt__cc_buffer_append(out, "'", 1);
+    for (; *word != '\0'; word++)
+        if (*word == '\'')
+            hdrt__cc_buffer_append(out, "'\\''", 4);
+        else
+            hdrt__cc_buffer_append(out, word, 1);
+    hdrt__cc_buffer_append(out, "'", 1);
+}
+
+void hdrt__cc_reply_command(hdrt__cc_reply *reply, const char *program, const char *const *words, size_t count)
+{
+    hdrt__cc_buffer_free(&reply->command);
+    if (program != NULL)
+        quote_word(&reply->command, program);
+    for (size_t i = 0; i < count; i++)
+        quote_word(&reply->command, words[i]);
+}
+
 void hdrt__cc_reply_finish(hdrt__cc_reply *reply, hdrt__cc_buffer *out)
 {
     unsigned char status[4];
@@ -333,6 +361,8 @@ void hdrt__cc_reply_finish(hdrt__cc_reply *reply, hdrt__cc_buffer *out)
         hdrt__cc_buffer_field(&payload, HDRT_CC_MESSAGE, reply->message.bytes, reply->message.size);
     if (reply->log.size > 0)
         hdrt__cc_buffer_field(&payload, HDRT_CC_LOG, reply->log.bytes, reply->log.size);
+    if (reply->command.size > 0 && !reply->command.failed) /* for people: a failure here is none of the compile */
+        hdrt__cc_buffer_field(&payload, HDRT_CC_COMMAND, reply->command.bytes, reply->command.size);
     hdrt__cc_buffer_append(&payload, reply->fields.bytes, reply->fields.size);
 
     hdrt__cc_buffer_u32(out, HDRT_CC_MAGIC);
@@ -351,6 +381,7 @@ void hdrt__cc_reply_free(hdrt__cc_reply *reply)
 {
     hdrt__cc_buffer_free(&reply->message);
     hdrt__cc_buffer_free(&reply->log);
+    hdrt__cc_buffer_free(&reply->command);
     hdrt__cc_buffer_free(&reply->fields);
     *reply = (hdrt__cc_reply){0};
 }

@@ -56,6 +56,7 @@ typedef struct hdrt__cc_reply {
     uint32_t status;         /* enum hdrt_cc_status */
     hdrt__cc_buffer message; /* in words, empty with HDRT_CC_STATUS_OK */
     hdrt__cc_buffer log;     /* what the compiler said */
+    hdrt__cc_buffer command; /* as in HDRT_CC_COMMAND, of the latest attempt; may be empty */
     hdrt__cc_buffer fields;  /* everything else, ready to send */
     unsigned no_store_count;
 } hdrt__cc_reply;
@@ -68,6 +69,8 @@ void hdrt__cc_reply_fail_by_memory(hdrt__cc_reply *reply, const hdrt__cc_request
 /* A text field. */
 void hdrt__cc_reply_text(hdrt__cc_reply *reply, uint32_t tag, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* HDRT_CC_COMMAND: replaces what was there by a program (NULL: the first word is it) and words. */
+void hdrt__cc_reply_command(hdrt__cc_reply *reply, const char *program, const char *const *words, size_t count);
 /* HDRT_CC_NO_STORE; only the first few reasons are kept. */
 void hdrt__cc_reply_no_store(hdrt__cc_reply *reply, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* HDRT_CC_DIAGNOSTIC. */

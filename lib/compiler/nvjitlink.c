@@ -180,6 +180,7 @@ static void run(link_job *job, const hdrt__cc_arguments *options)
 {
     const hdrt__nvjitlink_table *table = &job->state->table;
     const hdrt__cc_request *request = job->request;
+    hdrt__cc_reply_command(job->reply, job->state->path, (const char *const *)options->items, options->count);
     job->failed = "the options";
     job->result = table->nvJitLinkCreate(&job->link, (uint32_t)options->count, (const char **)options->items);
     for (size_t i = 0; i < request->input_count && job->result == HDRT__NVJITLINK_SUCCESS; i++) {

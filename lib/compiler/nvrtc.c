@@ -299,8 +299,10 @@ static bool run(nvrtc_job *job, hdrt__nvrtc_result *result)
     for (;;) {
         hdrt__cc_arguments options = {0};
         bool built = build_options(job, &options);
-        if (built)
+        if (built) {
+            hdrt__cc_reply_command(job->reply, job->state->path, (const char *const *)options.items, options.count);
             *result = compile_once(job, &options);
+        }
         hdrt__cc_arguments_free(&options);
         if (!built)
             return false;

@@ -105,6 +105,7 @@ enum hdrt_cc_reply_tag {
                                    not those of the driver (vprintf, __assertfail, malloc, free). clang only */
     HDRT_CC_CODE_LTO_IR = 14,   /* bytes, with neither PTX nor cubin */
     HDRT_CC_LOWERED_NAME = 15,  /* repeated: length u32 of the expression, expression, name in the code to the end */
+    HDRT_CC_COMMAND = 16,       /* text: the compiler's path and options, quoted for a shell where that is needed */
 };
 
 enum hdrt_cc_status {

@@ -11,6 +11,7 @@
 #include "device/runtime.h"
 #include "driver/companions.h"
 #include "driver/loader.h"
+#include "jit/bundle.h"
 #include "jit/module.h"
 
 static void *create_jit(void *argument)
@@ -159,6 +160,27 @@ hdrt_status hdrt_module_compile(hdrt_device *device, const hdrt_source *source, 
     return status;
 }
 
+/* Whatever of the things that can be loaded the bytes are. */
+static hdrt_status read_code(hdrt_device *device, const void *bytes, size_t size, const char *name,
+                             hdrt__code **out_code)
+{
+    char arch[16];
+    hdrt__target target;
+    hdrt_image *image;
+    if (hdrt__is_bundle(bytes, size)) {
+        hdrt__device_target(device, arch, &target);
+        return hdrt__bundle_choose(bytes, size, name, &target, out_code);
+    }
+    if (!hdrt__is_image_file(bytes, size))
+        return hdrt__code_from_bytes(bytes, size, name, out_code);
+    hdrt_status status = hdrt_image_read(bytes, size, name, &image);
+    if (status != HDRT_OK)
+        return status;
+    *out_code = hdrt__code_hold(image->result.code);
+    hdrt_image_destroy(image);
+    return HDRT_OK;
+}
+
 hdrt_status hdrt_module_load(hdrt_device *device, const void *code, size_t size, const hdrt_load_options *options,
                              hdrt_module **out_module)
 {
@@ -179,7 +201,7 @@ hdrt_status hdrt_module_load(hdrt_device *device, const void *code, size_t size,
         if (known.reserved_flags[i])
             return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_load_options.reserved_flags is not zero");
     const char *name = known.name ? known.name : "image";
-    status = hdrt__code_from_bytes(code, size, name, &copy);
+    status = read_code(device, code, size, name, &copy);
     if (status != HDRT_OK)
         return status;
     hdrt__open_options open = {.name = name, .lazy = known.lazy};

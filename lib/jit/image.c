@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "jit/image.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ enum image_section {
     IMAGE_LTO_IR = 14,
     IMAGE_SOURCE_NAME = 15,
     IMAGE_OPTIONS = 16,
+    IMAGE_COMMAND = 17,
 };
 
 hdrt__code *hdrt__code_create(void)
@@ -41,8 +43,9 @@ hdrt__code *hdrt__code_create(void)
     code->log = strdup("");
     code->source_name = strdup("");
     code->options = strdup("");
+    code->command = strdup("");
     if (!code->arch || !code->compiler_path || !code->compiler_version || !code->log || !code->source_name ||
-        !code->options) {
+        !code->options || !code->command) {
         hdrt__code_drop(code);
         return NULL;
     }
@@ -80,6 +83,7 @@ void hdrt__code_drop(hdrt__code *code)
     free(code->note);
     free(code->source_name);
     free(code->options);
+    free(code->command);
     free(code->reason_words);
     free(code->unresolved);
     free(code);
@@ -206,6 +210,7 @@ void hdrt__code_write(const hdrt__code *code, hdrt__buffer *bytes)
     hdrt__container_text(bytes, IMAGE_NOTE, code->note);
     hdrt__container_text(bytes, IMAGE_SOURCE_NAME, code->source_name);
     hdrt__container_text(bytes, IMAGE_OPTIONS, code->options);
+    hdrt__container_text(bytes, IMAGE_COMMAND, code->command);
     hdrt__container_text(bytes, IMAGE_UNRESOLVED, code->unresolved);
     for (uint32_t i = 0; i < code->diagnostic_count; i++)
         write_diagnostic(&code->diagnostics[i], bytes);
@@ -272,7 +277,7 @@ static bool take_kind(hdrt__code *code, const hdrt__section *section)
     code->kind = (hdrt_code_kind)kind;
     code->compiler = (hdrt_compiler)compiler;
     return !cursor.failed && kind >= HDRT_CODE_PTX && kind <= HDRT_CODE_LTO_IR &&
-           (compiler == HDRT_COMPILER_NVRTC || compiler == HDRT_COMPILER_CLANG);
+           compiler <= HDRT_COMPILER_CLANG; /* AUTO: code that was not compiled here */
 }
 
 static bool take_section(hdrt__code *code, const hdrt__section *section)
@@ -311,6 +316,8 @@ static bool take_section(hdrt__code *code, const hdrt__section *section)
         return take_text(&code->source_name, section);
     case IMAGE_OPTIONS:
         return take_text(&code->options, section);
+    case IMAGE_COMMAND:
+        return take_text(&code->command, section);
     case IMAGE_TABLE:
         hdrt__kernel_table_free(&code->table);
         return hdrt__kernel_table_read(section->bytes, section->size, &code->table);
@@ -355,6 +362,58 @@ bool hdrt__is_image_file(const void *bytes, size_t size)
     return size >= sizeof(magic) && memcmp(bytes, magic, sizeof(magic)) == 0;
 }
 
+/* ---- code without an image file ---------------------------------------------------------------------------------- */
+
+/* What the line ".target sm_90a, ..." says; "" if there is none. */
+static void ptx_arch(const char *ptx, char out[16])
+{
+    *out = '\0';
+    for (const char *line = ptx; line && *out == '\0'; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        line += strspn(line, " \t");
+        if (strncmp(line, ".target", 7) != 0 || (line[7] != ' ' && line[7] != '\t'))
+            continue;
+        line += 7 + strspn(line + 7, " \t");
+        size_t size = strspn(line, "sm_0123456789af");
+        if (size > 3 && size < 16 && strncmp(line, "sm_", 3) == 0) {
+            memcpy(out, line, size);
+            out[size] = '\0';
+        }
+    }
+}
+
+/*
+ * The GPU in a cubin's ELF flags, whose place depends on the ABI version (LLVM's ELF.h, EF_CUDA_*): 8 since CUDA 13.
+ */
+static void cubin_arch(const unsigned char *cubin, size_t size, char out[16])
+{
+    enum { ABI_VERSION_AT = 8, FLAGS_AT = 48 };
+    *out = '\0';
+    if (size < FLAGS_AT + 4)
+        return;
+    hdrt__cursor cursor = {cubin + FLAGS_AT, 4, false};
+    uint32_t flags = hdrt__cursor_u32(&cursor);
+    bool newer = cubin[ABI_VERSION_AT] >= 8;
+    unsigned number = newer ? flags >> 8 & 0xff : flags & 0xff;
+    if (number)
+        snprintf(out, 16, "sm_%u%s", number, flags & (newer ? 0x8 : 0x800) ? "a" : "");
+}
+
+static hdrt_status find_arch(hdrt__code *code)
+{
+    char arch[16];
+    if (code->cubin)
+        cubin_arch(code->cubin, code->cubin_size, arch);
+    else
+        ptx_arch(code->ptx, arch);
+    char *copy = strdup(arch);
+    if (!copy)
+        return hdrt__fail_memory(sizeof(arch), "an image's target");
+    free(code->arch);
+    code->arch = copy;
+    return HDRT_OK;
+}
+
 hdrt_status hdrt__code_from_bytes(const void *bytes, size_t size, const char *name, hdrt__code **out_code)
 {
     hdrt__code *code = hdrt__code_create();
@@ -381,6 +440,8 @@ hdrt_status hdrt__code_from_bytes(const void *bytes, size_t size, const char *na
         status = hdrt__fail(HDRT_ERROR_INVALID_IMAGE, "it is neither a cubin nor PTX text");
     if (status == HDRT_OK)
         status = hdrt__code_read_table(code);
+    if (status == HDRT_OK)
+        status = find_arch(code);
     if (status != HDRT_OK) {
         hdrt__fail_prefix("loading '%s'", name);
         hdrt__code_drop(code);

@@ -33,7 +33,7 @@ typedef struct hdrt__code {
     size_t lto_ir_size;
     struct hdrt__lowered_name *lowered; /* what name expressions became, in their order */
     uint32_t lowered_count;
-    char *source_name, *options; /* where it came from, for people; "" if not known */
+    char *source_name, *options, *command; /* where it came from, for people; "" if not known */
     hdrt_cache_reason reason; /* of code that was compiled just now: why it was; not in image files */
     char *reason_words;       /* what that is about; NULL or "": nothing to say */
     char *unresolved; /* functions that the PTX calls and nobody defines, separated by ", "; NULL: none */

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "device/device.h"
 #include "device/runtime.h"
+#include "jit/bundle.h"
 #include "jit/module.h"
 
 /* ---- their lives ------------------------------------------------------------------------------------------------- */
@@ -124,6 +125,7 @@ hdrt_status hdrt_image_get_info(const hdrt_image *image, hdrt_image_info *out_in
     info.dependency_count = image->result.dependency_count;
     info.source_name = code->source_name;
     info.options = code->options;
+    info.command = code->command;
     info.cache_reason = image->result.from_cache ? HDRT_CACHE_HIT : code->reason;
     info.cache_words = image->result.from_cache || !code->reason_words ? "" : code->reason_words;
     return hdrt__info_write("hdrt_image_info", out_info, &info, sizeof(info));
@@ -223,6 +225,9 @@ hdrt_status hdrt_image_read(const void *bytes, size_t size, const char *name, hd
     if (!bytes || size == 0)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_image_read: the bytes are %s", bytes ? "none" : "NULL");
     const char *words = name ? name : "image";
+    if (hdrt__is_bundle(bytes, size))
+        return hdrt__fail(HDRT_ERROR_INVALID_IMAGE, "'%s' is a bundle of images: hdrt_bundle_image gives them one by "
+                          "one", words);
     hdrt_status status = hdrt__is_image_file(bytes, size) ? read_image_file(bytes, size, words, &result.code)
                                                           : hdrt__code_from_bytes(bytes, size, words, &result.code);
     if (status == HDRT_OK)

@@ -237,6 +237,8 @@ static bool take_field(struct reader *reader, const hdrt__section *field)
         return take_text(reader, &reply->code->compiler_version, field);
     case HDRT_CC_NOTE:
         return append_item(&reader->notes, "; ", field);
+    case HDRT_CC_COMMAND:
+        return take_text(reader, &reply->code->command, field);
     case HDRT_CC_UNRESOLVED:
         reply->missing_libdevice = reply->missing_libdevice ||
                                    (field->size >= 5 && memcmp(field->bytes, "__nv_", 5) == 0);
