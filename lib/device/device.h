@@ -40,7 +40,8 @@ typedef enum hdrt__device_state {
 typedef struct hdrt__recent_launch {
     uint64_t sequence; /* in the stream */
     uint64_t position; /* in the queue */
-    char queue[32], kernel[64]; /* cut where they are longer */
+    char queue[32], kernel[64]; /* cut where they are longer; a queue without a name has its number */
+    uint32_t queue_number;
     hdrt_grid grid;
 } hdrt__recent_launch;
 

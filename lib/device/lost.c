@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "driver/error.h"
 #include "driver/loader.h"
+#include "driver/thread.h"
 
 static const char words_without_memory[] =
     "the device had a fault, and its message found no memory; this process can no longer use the device: "
@@ -35,10 +36,13 @@ static void name_launches(hdrt__buffer *text, hdrt__device_stream *stream, uint3
                 hdrt__buffer_text(text, "earlier ones, then ");
             }
         }
+        char number[HDRT__QUEUE_NAME_BYTES];
+        snprintf(number, sizeof number, "queue %u", launch->queue_number);
         hdrt__buffer_format(text, "%s%s <<<(%u,%u,%u), (%u,%u,%u), %u>>> of queue '%s' at position %llu",
                             named ? ", " : "", launch->kernel, launch->grid.grid[0], launch->grid.grid[1],
                             launch->grid.grid[2], launch->grid.block[0], launch->grid.block[1], launch->grid.block[2],
-                            launch->grid.shared, launch->queue, (unsigned long long)launch->position);
+                            launch->grid.shared, launch->queue[0] ? launch->queue : number,
+                            (unsigned long long)launch->position);
         named = true;
         ++*count;
     }
@@ -131,6 +135,7 @@ hdrt_status hdrt__device_lost_status(const hdrt_device *device)
 void hdrt__device_queue_enter(hdrt_device *device, hdrt__device_queue *queue)
 {
     pthread_mutex_lock(&device->queues_lock);
+    queue->number = ++device->queues_made;
     queue->previous = NULL;
     queue->next = device->queues;
     if (queue->next) {
@@ -170,7 +175,7 @@ const char *hdrt__device_queue_name(const hdrt__device_queue *queue, char buffer
 
 void hdrt__device_stream_enter(hdrt_device *device, hdrt__device_stream *stream)
 {
-    pthread_mutex_init(&stream->recent_lock, NULL);
+    hdrt__mutex_init_short(&stream->recent_lock);
     pthread_mutex_lock(&device->queues_lock);
     stream->previous = NULL;
     stream->next = device->streams;
@@ -206,14 +211,13 @@ static void copy_cut(char *to, size_t size, const char *from)
 void hdrt__device_stream_launch(hdrt__device_stream *stream, uint64_t sequence, const hdrt__device_queue *queue,
                                 uint64_t position, const char *kernel, const hdrt_grid *grid)
 {
-    char number[HDRT__QUEUE_NAME_BYTES];
-    const char *name = hdrt__device_queue_name(queue, number);
     pthread_mutex_lock(&stream->recent_lock);
     hdrt__recent_launch *launch = &stream->recent[stream->recent_count++ % HDRT__RECENT_LAUNCHES];
     launch->sequence = sequence;
     launch->position = position;
     launch->grid = *grid;
-    copy_cut(launch->queue, sizeof launch->queue, name);
+    launch->queue_number = queue->number;
+    copy_cut(launch->queue, sizeof launch->queue, queue->name ? queue->name : "");
     copy_cut(launch->kernel, sizeof launch->kernel, kernel);
     pthread_mutex_unlock(&stream->recent_lock);
 }

@@ -12,6 +12,7 @@
 #include "driver/fork.h"
 #include "driver/loader.h"
 #include "driver/scope.h"
+#include "driver/thread.h"
 
 #include <hdrt/interop.h>
 
@@ -205,7 +206,7 @@ hdrt_status hdrt_runtime_create(const hdrt_runtime_options *options, hdrt_runtim
     }
     atomic_init(&runtime->references, 1);
     pthread_mutex_init(&runtime->lock, NULL);
-    pthread_mutex_init(&runtime->parking, NULL);
+    hdrt__mutex_init_short(&runtime->parking);
     status = fill_runtime(runtime, &known);
     if (status != HDRT_OK) {
         runtime_free(runtime);

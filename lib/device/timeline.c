@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "device/callbacks.h"
 #include "device/runtime.h"
+#include "driver/thread.h"
 
 static hdrt__timeline_stripe *stripe_of(const hdrt__timeline *slot)
 {
@@ -77,7 +78,7 @@ hdrt_status hdrt__timeline_table_create(hdrt_runtime *runtime, hdrt__timeline_ta
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     for (uint32_t i = 0; i < HDRT__TIMELINE_STRIPES; i++) {
-        pthread_mutex_init(&table->stripes[i].lock, NULL);
+        hdrt__mutex_init_short(&table->stripes[i].lock);
         pthread_cond_init(&table->stripes[i].changed, &monotonic);
     }
     pthread_condattr_destroy(&monotonic);

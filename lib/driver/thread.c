@@ -23,3 +23,12 @@ hdrt_status hdrt__thread_start(pthread_t *out_thread, const char *name, void *(*
     pthread_setname_np(*out_thread, label); /* only for debuggers */
     return HDRT_OK;
 }
+
+void hdrt__mutex_init_short(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t adaptive;
+    pthread_mutexattr_init(&adaptive);
+    pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(mutex, &adaptive);
+    pthread_mutexattr_destroy(&adaptive);
+}

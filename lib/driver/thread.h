@@ -17,4 +17,10 @@
  */
 hdrt_status hdrt__thread_start(pthread_t *out_thread, const char *name, void *(*function)(void *), void *argument);
 
+/*
+ * A mutex that is held for some tens of nanoseconds: who finds it taken spins for a moment before it sleeps, since to
+ * sleep and to be woken takes a hundred times as long.
+ */
+void hdrt__mutex_init_short(pthread_mutex_t *mutex);
+
 #endif

@@ -3,8 +3,8 @@
  * Loaded modules and their kernels, as the queue needs them: what a launch passes to the driver, the check of its
  * arguments, opting in to dynamic shared memory, and keeping the code loaded while operations are in flight.
  *
- * A kernel is borrowed from its module and lives as long; all its members but the raised shared memory are set before
- * it is handed out and never change, so readers need no lock.
+ * A kernel is borrowed from its module and lives as long; all its members but the raised shared memory and the expected time
+ * are set before it is handed out and never change, so readers need no lock.
  */
 #ifndef HDRT_JIT_KERNEL_H
 #define HDRT_JIT_KERNEL_H
@@ -28,6 +28,7 @@ struct hdrt_kernel {
     uint32_t static_shared_bytes;
     _Atomic uint32_t dynamic_shared_bytes; /* what the function is set to allow; raised under raising, never lowered */
     pthread_mutex_t raising;
+    _Atomic uint32_t expected_us; /* how long a launch took at most, as the scheduler saw it last; 0: not known */
 };
 
 /*

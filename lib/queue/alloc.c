@@ -68,7 +68,7 @@ static hdrt_status allocate_in_order(hdrt__enqueue *enqueue, uint64_t bytes, hdr
     hdrt__stream *stream;
     hdrt_status status = hdrt__group_begin(queue, &stream);
     if (status != HDRT_OK) {
-        return hdrt__queue_fail(queue, enqueue->position);
+        return status == HDRT_ERROR_QUEUE_FAILED ? status : hdrt__queue_fail(queue, enqueue->position);
     }
     if (hdrt__stream_outstanding(stream) >= HDRT__COMMAND_LIMIT) {
         pthread_mutex_unlock(&stream->commit);

@@ -210,6 +210,11 @@ void hdrt__op_release(hdrt_queue *queue, hdrt__op *op, bool dropped)
     case HDRT__OP_FOLLOW:
         hdrt__stream_drop(op->point.stream);
         break;
+    case HDRT__OP_WAIT:
+        if (op->wait.producer) {
+            hdrt__queue_drop(op->wait.producer);
+        }
+        break;
     default:
         break;
     }

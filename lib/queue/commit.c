@@ -7,14 +7,18 @@
 #include "queue/dispatcher.h"
 #include "queue/follow.h"
 #include "queue/park.h"
+#include "queue/pending.h"
 #include "queue/run.h"
 
 /* Operations that are handed over one by one under one lock of the stream: others may want it meanwhile. */
-#define GROUP_LIMIT 16u
+#define GROUP_LIMIT 24u
+/* Launches of one queue that need not wait for those of others. */
+#define LONG_RUN 32u
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
-hdrt_status hdrt__group_begin(hdrt_queue *queue, hdrt__stream **out_stream)
+/* The same, but launches may be pending in the stream. */
+static hdrt_status begin_behind(hdrt_queue *queue, hdrt__stream **out_stream)
 {
     hdrt_status status = hdrt__follow_choose(queue, out_stream);
     if (status == HDRT_OK) {
@@ -23,6 +27,19 @@ hdrt_status hdrt__group_begin(hdrt_queue *queue, hdrt__stream **out_stream)
     if (status == HDRT_OK && !hdrt__stream_reserve_flights(*out_stream, 1)) {
         pthread_mutex_unlock(&(*out_stream)->commit);
         status = hdrt__fail_memory(sizeof(hdrt__flight), "what is in flight in a stream");
+    }
+    return status;
+}
+
+hdrt_status hdrt__group_begin(hdrt_queue *queue, hdrt__stream **out_stream)
+{
+    hdrt_status status = begin_behind(queue, out_stream);
+    if (status == HDRT_OK) {
+        hdrt__pending_flush(*out_stream);
+        if (atomic_load(&queue->state) == HDRT__QUEUE_FAILED) { /* by a launch that was pending */
+            pthread_mutex_unlock(&(*out_stream)->commit);
+            status = HDRT_ERROR_QUEUE_FAILED;
+        }
     }
     return status;
 }
@@ -96,7 +113,7 @@ static bool drain_wait(hdrt_queue *queue, hdrt__op *op)
     uint64_t position = head_position(queue);
     hdrt__waited waited = HDRT__WAITED_FULL;
     if (op->kind == HDRT__OP_WAIT) {
-        waited = hdrt__follow_event(queue, op->event);
+        waited = hdrt__follow_event(queue, op->wait.event, op->wait.producer);
     } else if (hdrt__follow_point(queue, op->point)) {
         waited = HDRT__WAITED_DONE;
     }
@@ -104,7 +121,7 @@ static bool drain_wait(hdrt_queue *queue, hdrt__op *op)
     case HDRT__WAITED_PARKED:
         return false;
     case HDRT__WAITED_FULL:
-        if (gather_points(queue, position - 1) != HDRT_OK) {
+        if (gather_points(queue, position - 1) != HDRT_OK && atomic_load(&queue->state) == HDRT__QUEUE_OPEN) {
             hdrt__queue_fail(queue, position);
         }
         return true;
@@ -205,8 +222,22 @@ typedef struct group_result {
     hdrt_status status; /* of the one after them */
 } group_result;
 
+/* Under the stream's commit lock: let the launch at the place pend. \return whether it does. */
+static bool pend(hdrt_queue *queue, hdrt__stream *stream, uint32_t ahead, hdrt__op *op)
+{
+    if (!hdrt__pending_may(stream, op) ||
+        (!stream->is_pending && hdrt__ring_ahead(&queue->ring, ahead + LONG_RUN - 1))) {
+        return false; /* there is enough to go at once */
+    }
+    if (hdrt__pending_full(stream)) {
+        hdrt__pending_flush(stream);
+    }
+    return atomic_load(&queue->state) == HDRT__QUEUE_OPEN &&
+           hdrt__pending_add(stream, queue, head_position(queue) + ahead, op);
+}
+
 /* Under the stream's commit lock: hand over from the head on, as far as it goes. */
-static group_result hand_over(hdrt_queue *queue, hdrt__stream *stream, uint32_t quantum)
+static group_result hand_over(hdrt_queue *queue, hdrt__stream *stream, uint32_t quantum, bool may_pend)
 {
     group_result group = {0, HDRT_OK};
     uint8_t ends = 0;
@@ -216,6 +247,15 @@ static group_result hand_over(hdrt_queue *queue, hdrt__stream *stream, uint32_t 
             break;
         }
         uint64_t position = head_position(queue) + group.count;
+        if (may_pend && pend(queue, stream, group.count, op)) {
+            ends = atomic_load_explicit(&op->flagged, memory_order_relaxed);
+            group.count++;
+            continue;
+        }
+        hdrt__pending_flush(stream);
+        if (atomic_load(&queue->state) == HDRT__QUEUE_FAILED) {
+            break;
+        }
         if (op->kind == HDRT__OP_LAUNCH && !op->cooperative) {
             group.count += hdrt__run_hand_over(queue, stream, group.count, &ends, &single, &group.status);
         } else {
@@ -235,16 +275,21 @@ static group_result hand_over(hdrt_queue *queue, hdrt__stream *stream, uint32_t 
         }
     }
     stream->due = ends;
+    if (stream->is_pending) {
+        hdrt__scheduler_pend(queue->scheduler, stream);
+    }
     return group;
 }
 
-static hdrt__drained drain_commands(hdrt_queue *queue, uint32_t quantum)
+static hdrt__drained drain_commands(hdrt_queue *queue, uint32_t quantum, bool may_pend)
 {
     hdrt__stream *stream;
     uint64_t first = head_position(queue);
-    hdrt_status status = hdrt__group_begin(queue, &stream);
+    hdrt_status status = begin_behind(queue, &stream);
     if (status != HDRT_OK) {
-        hdrt__queue_fail(queue, first);
+        if (atomic_load(&queue->state) == HDRT__QUEUE_OPEN) {
+            hdrt__queue_fail(queue, first);
+        }
         return HDRT__DRAINED_QUANTUM;
     }
     if (hdrt__stream_outstanding(stream) >= HDRT__COMMAND_LIMIT) {
@@ -254,7 +299,7 @@ static hdrt__drained drain_commands(hdrt_queue *queue, uint32_t quantum)
         return HDRT__DRAINED_STALLED;
     }
     uint64_t before = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
-    group_result group = hand_over(queue, stream, quantum);
+    group_result group = hand_over(queue, stream, quantum, may_pend);
     if (group.count || atomic_load_explicit(&stream->sequence, memory_order_relaxed) != before) {
         hdrt__group_end(queue, stream, first + group.count - 1);
     } else {
@@ -266,7 +311,7 @@ static hdrt__drained drain_commands(hdrt_queue *queue, uint32_t quantum)
     if (group.count) {
         consume(queue, group.count);
     }
-    if (group.status != HDRT_OK) {
+    if (group.status != HDRT_OK && atomic_load(&queue->state) == HDRT__QUEUE_OPEN) {
         hdrt__queue_fail(queue, first + group.count);
     }
     return HDRT__DRAINED_QUANTUM;
@@ -280,7 +325,7 @@ static bool is_dropped(hdrt_queue *queue)
     return hdrt__device_is_lost(queue->device) || head_position(queue) <= queue->dropped;
 }
 
-hdrt__drained hdrt__queue_drain(hdrt_queue *queue, uint32_t quantum)
+hdrt__drained hdrt__queue_drain(hdrt_queue *queue, uint32_t quantum, bool may_pend)
 {
     uint64_t end = head_position(queue) + quantum;
     hdrt__op *op;
@@ -294,7 +339,7 @@ hdrt__drained hdrt__queue_drain(hdrt_queue *queue, uint32_t quantum)
             hdrt__op_release(queue, op, true);
             consume(queue, 1);
         } else if (has_commands(queue, op)) {
-            hdrt__drained drained = drain_commands(queue, (uint32_t)(end - position));
+            hdrt__drained drained = drain_commands(queue, (uint32_t)(end - position), may_pend);
             if (drained != HDRT__DRAINED_QUANTUM) {
                 return drained;
             }
@@ -329,7 +374,7 @@ void hdrt__queue_commit(hdrt_queue *queue)
         return;
     }
     hdrt__park_tidy(queue);
-    hdrt__drained drained = hdrt__queue_drain(queue, HDRT__QUANTUM);
+    hdrt__drained drained = hdrt__queue_drain(queue, HDRT__QUANTUM, false);
     if (drained == HDRT__DRAINED_STALLED) {
         hdrt__stream *stream = queue->stalled_by;
         queue->stalled_by = NULL;

@@ -27,8 +27,9 @@ static inline bool hdrt__committer_take(hdrt_queue *queue, hdrt__committer from)
     return atomic_compare_exchange_strong(&queue->committer, &expected, HDRT__COMMITTER_BUSY);
 }
 
-/* As the committer, under no lock, inside the device's scope: hand over about `quantum` operations. */
-hdrt__drained hdrt__queue_drain(hdrt_queue *queue, uint32_t quantum);
+/* As the committer, under no lock, inside the device's scope: hand over about `quantum` operations; if launches may pend,
+ * the caller sees to it that they are flushed (hdrt__scheduler_flush). */
+hdrt__drained hdrt__queue_drain(hdrt_queue *queue, uint32_t quantum, bool may_pend);
 /* Stop being the committer; the dispatcher is told if something is left. */
 void hdrt__committer_leave(hdrt_queue *queue);
 /* Be the committer for as long as it takes the calling thread, and leave. Enters the scope itself. */
@@ -36,7 +37,8 @@ void hdrt__queue_commit(hdrt_queue *queue);
 
 /* ---- a group, for operations that are handed over outside the ring too ------------------------------------------- */
 
-/* The committer: choose a stream for the queue's next command and let it follow. On HDRT_OK its commit lock is held. */
+/* The committer: choose a stream for the queue's next command and let it follow. On HDRT_OK its commit lock is held, and
+ * no launches are pending there. */
 hdrt_status hdrt__group_begin(hdrt_queue *queue, hdrt__stream **out_stream);
 /* The queue's work up to `position` is in the stream now. Lets go of the lock and tells who waits. */
 void hdrt__group_end(hdrt_queue *queue, hdrt__stream *stream, uint64_t position);

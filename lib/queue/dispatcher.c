@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/status.h"
+#include "driver/loader.h"
 #include "driver/thread.h"
 #include "queue/commit.h"
 #include "queue/park.h"
@@ -21,6 +22,11 @@
 #define PAUSE_FIRST_NS 20000u
 #define PAUSE_WANTED_NS 100000u
 #define PAUSE_FLYING_NS 4000000u
+/* Served queues after which it looks whether launches have pended for long. */
+#define FLUSHED 8u
+/* Launches that take at least so long wait for others that can go with them, a quarter of that or so long. */
+#define TOGETHER_LEAST_US 200u
+#define TOGETHER_NS 250000u
 /* Served queues after which it asks for what somebody waits for. */
 #define SERVED 16u
 
@@ -32,6 +38,7 @@ struct hdrt__dispatcher {
     atomic_uint references; /* the scheduler's and the thread's */
     hdrt__scheduler *scheduler;
     hdrt_device *device;
+    uint32_t index;
     pthread_t thread;
     hdrt_queue *_Atomic pushed; /* the newest first */
     _Atomic uint32_t signals;   /* what it sleeps on */
@@ -41,7 +48,10 @@ struct hdrt__dispatcher {
     queue_list ready[HDRT__CLASSES];
     hdrt_queue *stalled;
     hdrt__wide *wide; /* NULL: no memory, no wide launches */
+    /* Queues that it is the committer of, and that wait for more of their kind until a moment. */
     hdrt_queue *together[HDRT__WIDE_LIMIT];
+    uint32_t together_count;
+    uint64_t together_until;
     uint64_t round;
     uint64_t pause;
     bool spins; /* there are processors to spare */
@@ -57,9 +67,15 @@ static void signal_it(hdrt__dispatcher *dispatcher)
     }
 }
 
+static hdrt__dispatcher *dispatcher_of(const hdrt_queue *queue)
+{
+    uint32_t shard = atomic_load_explicit(&queue->shard, memory_order_relaxed);
+    return queue->scheduler->dispatchers[shard < queue->scheduler->dispatcher_count ? shard : 0];
+}
+
 bool hdrt__dispatcher_list_held(hdrt_queue *queue)
 {
-    hdrt__dispatcher *dispatcher = queue->scheduler->dispatcher;
+    hdrt__dispatcher *dispatcher = dispatcher_of(queue);
     if (atomic_exchange(&queue->listed, true)) {
         return false;
     }
@@ -96,13 +112,13 @@ void hdrt__dispatcher_urge(hdrt_queue *queue, uint8_t class)
     while (class < urgency && !atomic_compare_exchange_weak(&queue->urgency, &urgency, class)) {
     }
     if (class < urgency && class < queue->class) {
-        atomic_store(&queue->scheduler->dispatcher->urged, true);
+        atomic_store(&dispatcher_of(queue)->urged, true);
     }
 }
 
 void hdrt__dispatcher_want(hdrt__scheduler *scheduler, bool begins)
 {
-    hdrt__dispatcher *dispatcher = scheduler->dispatcher;
+    hdrt__dispatcher *dispatcher = scheduler->dispatchers[0];
     if (begins) {
         atomic_fetch_add(&dispatcher->wanted, 1);
         atomic_store(&dispatcher->look, true);
@@ -114,7 +130,7 @@ void hdrt__dispatcher_want(hdrt__scheduler *scheduler, bool begins)
 
 void hdrt__dispatcher_look(hdrt__scheduler *scheduler)
 {
-    hdrt__dispatcher *dispatcher = scheduler->dispatcher;
+    hdrt__dispatcher *dispatcher = scheduler->dispatchers[0];
     atomic_store(&dispatcher->look, true);
     signal_it(dispatcher);
 }
@@ -193,16 +209,26 @@ static hdrt_queue *next_ready(hdrt__dispatcher *dispatcher)
 
 /* ---- serving ----------------------------------------------------------------------------------------------------- */
 
+/* The queue has more, and others wait for their turn: every second such queue goes to the other dispatcher. */
+static void share(const hdrt__dispatcher *dispatcher, hdrt_queue *queue)
+{
+    if (dispatcher->index == 0 && dispatcher->scheduler->dispatcher_count > 1 && queue->entry.number % 2 &&
+        (dispatcher->ready[class_of(queue)].first || atomic_load(&dispatcher->pushed))) {
+        atomic_store_explicit(&queue->shard, 1, memory_order_relaxed);
+    }
+}
+
 /* The committer, with a hold of the queue's to give away. \return false: the device may be over. */
 static bool serve(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
 {
     hdrt__park_tidy(queue);
-    switch (hdrt__queue_drain(queue, HDRT__QUANTUM)) {
+    switch (hdrt__queue_drain(queue, HDRT__QUANTUM, true)) {
     case HDRT__DRAINED_EMPTY:
         atomic_store(&queue->urgency, UINT8_MAX);
         hdrt__committer_leave(queue);
         break;
     case HDRT__DRAINED_QUANTUM:
+        share(dispatcher, queue);
         hdrt__committer_leave(queue);
         break;
     case HDRT__DRAINED_PARKED:
@@ -228,36 +254,14 @@ static bool take_listed(hdrt_queue *queue)
     return false;
 }
 
-/* Queues that are ready behind the first one, taken, as far as they may go with it. \return how many in all. */
-static uint32_t gather_together(hdrt__dispatcher *dispatcher, hdrt_queue *first, hdrt_queue **out_other)
+/* Launch what has come together: side by side as far as there is a template for it, the rest one by one. */
+static bool launch_together(hdrt__dispatcher *dispatcher)
 {
-    queue_list *list = &dispatcher->ready[class_of(first)];
-    uint32_t count = 0;
-    *out_other = NULL;
-    dispatcher->together[count++] = first;
-    while (count < HDRT__WIDE_LIMIT && list->first) {
-        hdrt_queue *queue = list->first;
-        list->first = queue->next_listed;
-        if (!take_listed(queue)) {
-            continue;
-        }
-        if (!hdrt__wide_may(queue) || !hdrt__wide_match(first, queue)) {
-            *out_other = queue;
-            break;
-        }
-        dispatcher->together[count++] = queue;
-    }
-    return count;
-}
-
-/* The first queue, whose committer this is, holds one launch: others may too. */
-static bool serve_together(hdrt__dispatcher *dispatcher, hdrt_queue *first)
-{
-    hdrt_queue *other;
+    uint32_t count = dispatcher->together_count, launched = 0;
     bool alive = true;
-    uint32_t count = gather_together(dispatcher, first, &other), launched = 0;
-    if (count >= HDRT__TEMPLATE_WIDE_LEAST) {
-        launched = hdrt__wide_hand_over(dispatcher->wide, dispatcher->together, count);
+    dispatcher->together_count = 0;
+    for (uint32_t more = 1; more && count - launched >= HDRT__TEMPLATE_WIDE_LEAST; launched += more) {
+        more = hdrt__wide_hand_over(dispatcher->wide, dispatcher->together + launched, count - launched);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (i < launched) {
@@ -268,10 +272,25 @@ static bool serve_together(hdrt__dispatcher *dispatcher, hdrt_queue *first)
             alive &= serve(dispatcher, dispatcher->together[i]);
         }
     }
-    if (other) {
-        alive &= serve(dispatcher, other);
-    }
     return alive && !atomic_load(&dispatcher->stop);
+}
+
+/* The queue, whose committer this is, holds one launch that others may go with. \return whether it was put to them. */
+static bool put_together(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
+{
+    if (dispatcher->together_count && !hdrt__wide_match(dispatcher->together[0], queue)) {
+        return false;
+    }
+    if (!dispatcher->together_count) {
+        uint32_t expected = hdrt__wide_expected_us(queue);
+        if (expected < TOGETHER_LEAST_US) {
+            return false; /* short ones go one after the other (pending.h) */
+        }
+        uint64_t wait = (uint64_t)expected * (1000 / 4);
+        dispatcher->together_until = hdrt__now_ns() + (wait < TOGETHER_NS ? wait : TOGETHER_NS);
+    }
+    dispatcher->together[dispatcher->together_count++] = queue;
+    return true;
 }
 
 static bool serve_listed(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
@@ -279,10 +298,20 @@ static bool serve_listed(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
     if (!take_listed(queue)) {
         return !atomic_load(&dispatcher->stop);
     }
-    if (dispatcher->wide && dispatcher->ready[class_of(queue)].first && hdrt__wide_may(queue)) {
-        return serve_together(dispatcher, queue);
+    if (dispatcher->wide && hdrt__wide_may(queue) && put_together(dispatcher, queue)) {
+        bool full = dispatcher->together_count == HDRT__WIDE_LIMIT;
+        return full ? launch_together(dispatcher) : !atomic_load(&dispatcher->stop);
     }
     return serve(dispatcher, queue);
+}
+
+/* Launch what has come together when its time is over. */
+static bool look_at_together(hdrt__dispatcher *dispatcher)
+{
+    if (!dispatcher->together_count || hdrt__now_ns() < dispatcher->together_until) {
+        return !atomic_load(&dispatcher->stop);
+    }
+    return launch_together(dispatcher);
 }
 
 /* ---- looking at the GPU ------------------------------------------------------------------------------------------ */
@@ -290,8 +319,8 @@ static bool serve_listed(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
 /* Ask for a stream, once in a round. */
 static void ask(hdrt__dispatcher *dispatcher, hdrt__stream *stream, uint64_t sequence)
 {
-    if (stream->polled != dispatcher->round) {
-        stream->polled = dispatcher->round;
+    uint64_t round = dispatcher->round * HDRT__DISPATCHERS + dispatcher->index;
+    if (atomic_exchange_explicit(&stream->polled, round, memory_order_relaxed) != round) {
         hdrt__stream_poll(stream, sequence);
     }
 }
@@ -415,8 +444,10 @@ static bool idle(hdrt__dispatcher *dispatcher, uint64_t since)
     if (look_at_stalled(dispatcher, &alive)) {
         dispatcher->pause = PAUSE_FIRST_NS;
     } else {
-        flying = look_at_streams(dispatcher, false);
-        hdrt__scheduler_tidy(dispatcher->scheduler, flying || dispatcher->stalled);
+        flying = dispatcher->index == 0 && look_at_streams(dispatcher, false);
+        if (dispatcher->index == 0) {
+            hdrt__scheduler_tidy(dispatcher->scheduler, flying || dispatcher->stalled);
+        }
         uint64_t most = atomic_load(&dispatcher->wanted) ? PAUSE_WANTED_NS : PAUSE_FLYING_NS;
         uint64_t pause = dispatcher->pause < most ? dispatcher->pause : most;
         dispatcher->pause = pause * 2;
@@ -447,6 +478,7 @@ static void *dispatch(void *argument)
     hdrt__dispatcher *dispatcher = argument;
     uint64_t since = 0, served = 0;
     hdrt__call call = hdrt__device_stay(dispatcher->device);
+    hdrt__driver_observe(dispatcher->device->runtime->driver, true); /* what it asks forces nothing */
     if (call.result) {
         hdrt__device_check(dispatcher->device, call, "the dispatcher of device %u", dispatcher->device->index);
         hdrt__log(HDRT_LOG_ERROR, "%s", hdrt_last_error());
@@ -455,11 +487,21 @@ static void *dispatch(void *argument)
         hdrt_queue *queue = next_ready(dispatcher);
         if (queue) {
             alive = serve_listed(dispatcher, queue);
+            if (alive && served % FLUSHED == 0) {
+                hdrt__scheduler_flush(dispatcher->scheduler, false);
+            }
             if (alive && ++served % SERVED == 0 && atomic_load_explicit(&dispatcher->wanted, memory_order_relaxed)) {
                 alive = look_for_wanted(dispatcher);
             }
+            if (alive && dispatcher->together_count && served % SERVED == 0) {
+                alive = look_at_together(dispatcher);
+            }
             since = 0;
             dispatcher->pause = PAUSE_FIRST_NS;
+        } else if (atomic_load(&dispatcher->scheduler->pending_count)) {
+            hdrt__scheduler_flush(dispatcher->scheduler, true);
+        } else if (dispatcher->together_count) {
+            alive = look_at_together(dispatcher);
         } else {
             since = since ? since : hdrt__now_ns();
             alive = idle(dispatcher, since);
@@ -469,7 +511,7 @@ static void *dispatch(void *argument)
     return NULL;
 }
 
-hdrt__dispatcher *hdrt__dispatcher_create(hdrt__scheduler *scheduler)
+hdrt__dispatcher *hdrt__dispatcher_create(hdrt__scheduler *scheduler, uint32_t index)
 {
     hdrt__dispatcher *dispatcher = calloc(1, sizeof *dispatcher);
     if (!dispatcher) {
@@ -477,9 +519,10 @@ hdrt__dispatcher *hdrt__dispatcher_create(hdrt__scheduler *scheduler)
         return NULL;
     }
     dispatcher->scheduler = scheduler;
+    dispatcher->index = index;
     dispatcher->device = scheduler->device;
     dispatcher->spins = sysconf(_SC_NPROCESSORS_ONLN) > 2;
-    dispatcher->wide = hdrt__wide_create();
+    dispatcher->wide = index == 0 ? hdrt__wide_create() : NULL;
     atomic_init(&dispatcher->references, 2);
     if (hdrt__thread_start(&dispatcher->thread, "hdrt-dispatch", dispatch, dispatcher) != HDRT_OK) {
         hdrt__wide_destroy(dispatcher->wide);

@@ -8,6 +8,9 @@
  * growing intervals.
  *
  *     not listed --list--> listed --served--> not listed, or stalled --looked at--> served
+ *
+ * Where there are processors for it there are two. A queue is served by the one that its shard names: the first, until
+ * it has much to do while others wait; queues that wait for each other stay together.
  */
 #ifndef HDRT_QUEUE_DISPATCHER_H
 #define HDRT_QUEUE_DISPATCHER_H
@@ -22,7 +25,7 @@ struct hdrt__scheduler;
 typedef struct hdrt__dispatcher hdrt__dispatcher;
 
 /* With its thread. NULL with a message if there is no memory. */
-hdrt__dispatcher *hdrt__dispatcher_create(struct hdrt__scheduler *scheduler);
+hdrt__dispatcher *hdrt__dispatcher_create(struct hdrt__scheduler *scheduler, uint32_t index);
 /* Wait for the thread to end, unless it is the one that calls. Nothing is listed any more. NULL accepted. */
 void hdrt__dispatcher_destroy(hdrt__dispatcher *dispatcher);
 

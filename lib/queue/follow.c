@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "queue/follow.h"
 
-#include <string.h>
-
 #include "base/status.h"
 #include "queue/dispatcher.h"
 #include "queue/park.h"
+#include "queue/pending.h"
+
+/* Kernels that take no longer go one after the other where many queues have one. */
+#define SHORT_US 20u
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 
@@ -109,8 +111,24 @@ static hdrt__waited follow_pending(hdrt_queue *queue, hdrt__timeline *timeline, 
     return waited;
 }
 
-hdrt__waited hdrt__follow_event(hdrt_queue *queue, hdrt_event event)
+/* The usual case, without a lock: the producer has committed it, or it is even complete, and nothing ever failed. */
+static bool follow_quickly(hdrt_queue *queue, hdrt_event event, hdrt_queue *producer, hdrt__waited *out_waited)
 {
+    const hdrt__timeline *timeline = producer->entry.timeline;
+    if (atomic_load(&timeline->failures) || event.value > atomic_load(&timeline->committed)) {
+        return false;
+    }
+    *out_waited = event.value <= atomic_load(&timeline->completed) ? HDRT__WAITED_DONE
+                                                                   : follow_queue(queue, producer, event.value);
+    return true;
+}
+
+hdrt__waited hdrt__follow_event(hdrt_queue *queue, hdrt_event event, hdrt_queue *producer)
+{
+    hdrt__waited quickly;
+    if (producer && follow_quickly(queue, event, producer, &quickly)) {
+        return quickly;
+    }
     hdrt_runtime *runtime = queue->device->runtime;
     hdrt__failure *failure = NULL;
     for (bool again = true; again;) {
@@ -151,6 +169,17 @@ static bool can_join(const hdrt_queue *queue, const hdrt__point *point)
            point->sequence == atomic_load_explicit(&stream->sequence, memory_order_relaxed);
 }
 
+/* Whether the queue's next command is a kernel that is over before it is worth a stream of its own. */
+static bool is_short(hdrt_queue *queue)
+{
+    const hdrt__op *op = hdrt__ring_ahead(&queue->ring, 0);
+    if (!op || op->kind != HDRT__OP_LAUNCH || op->cooperative) {
+        return false;
+    }
+    uint32_t expected = atomic_load_explicit(&op->launch.kernel->expected_us, memory_order_relaxed);
+    return expected && expected <= SHORT_US;
+}
+
 hdrt_status hdrt__follow_choose(hdrt_queue *queue, hdrt__stream **out_stream)
 {
     hdrt_status status = HDRT_OK;
@@ -186,6 +215,9 @@ hdrt_status hdrt__follow_choose(hdrt_queue *queue, hdrt__stream **out_stream)
         *out_stream = first->stream;
         return HDRT_OK;
     }
+    if (!queue->point_count && is_short(queue) && (*out_stream = hdrt__scheduler_pending(queue->scheduler, queue->class))) {
+        return HDRT_OK;
+    }
     return hdrt__scheduler_stream(queue->scheduler, queue->class, out_stream);
 }
 
@@ -202,9 +234,9 @@ static bool left_out(const hdrt__stream *stream, const hdrt__point *point)
            (elision >= HDRT__ELISION_PAIRWISE && hdrt__stream_covers(stream, point));
 }
 
-/* A mark for a point, with a hold, and the clock that goes with it; NULL: complete. Under no lock. */
+/* A mark for a point, with a hold, and the clock that goes with it, of *out_count; NULL: complete. Under no lock. */
 static hdrt_status take_mark(const hdrt__point *point, hdrt__mark **out_mark, uint64_t *out_sequence,
-                             uint64_t clock[HDRT__CLOCKS], bool *out_clock)
+                             uint64_t clock[HDRT__CLOCKS], uint32_t *out_count)
 {
     hdrt__stream *producer = point->stream;
     hdrt__stream_mark *mark;
@@ -220,9 +252,9 @@ static hdrt_status take_mark(const hdrt__point *point, hdrt__mark **out_mark, ui
     if (status == HDRT_OK && mark) {
         *out_mark = mark->mark;
         *out_sequence = mark->sequence;
-        *out_clock = mark->clock != NULL;
-        if (mark->clock) {
-            memcpy(clock, mark->clock, HDRT__CLOCKS * sizeof *clock);
+        *out_count = mark->clock ? hdrt__scheduler_clocks(producer->scheduler) : 0;
+        for (uint32_t i = 0; i < *out_count; i++) {
+            clock[i] = mark->clock[i];
         }
         hdrt__mark_hold(mark->mark);
     }
@@ -235,18 +267,19 @@ static hdrt_status take_mark(const hdrt__point *point, hdrt__mark **out_mark, ui
 static hdrt_status wait_for(hdrt_queue *queue, hdrt__stream *stream, const hdrt__point *point)
 {
     uint64_t clock[HDRT__CLOCKS], sequence;
-    bool has_clock;
+    uint32_t count = 0;
     hdrt__mark *mark;
-    hdrt_status status = take_mark(point, &mark, &sequence, clock, &has_clock);
+    hdrt_status status = take_mark(point, &mark, &sequence, clock, &count);
     if (status != HDRT_OK || !mark) {
         return status;
     }
     pthread_mutex_lock(&stream->commit);
+    hdrt__pending_flush(stream); /* they do not wait */
     hdrt__call call =
         HDRT__CALL(queue->device->driver, cuStreamWaitEvent, stream->handle, mark->event, HDCU_EVENT_WAIT_DEFAULT);
     if (!call.result) {
         hdrt__stream_advance(stream, 1);
-        hdrt__stream_join(stream, point->stream, sequence, has_clock ? clock : NULL);
+        hdrt__stream_join(stream, point->stream, sequence, clock, count);
     }
     pthread_mutex_unlock(&stream->commit);
     status = hdrt__device_check(queue->device, call, "waiting for stream %u", point->stream->entry.index);

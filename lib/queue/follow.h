@@ -18,8 +18,9 @@ typedef enum hdrt__waited {
     HDRT__WAITED_FAILED, /* the event has failed, or would never come: the thread's message says */
 } hdrt__waited;
 
-/* The committer: take an event as a point, or park the queue until it is committed. */
-hdrt__waited hdrt__follow_event(hdrt_queue *queue, hdrt_event event);
+/* The committer: take an event as a point, or park the queue until it is committed. `producer`: the queue that it is of,
+ * if that is known. */
+hdrt__waited hdrt__follow_event(hdrt_queue *queue, hdrt_event event, hdrt_queue *producer);
 /* The committer: take a point. \return false: there are too many. */
 bool hdrt__follow_point(hdrt_queue *queue, hdrt__point point);
 /* The stream for the queue's next command. Inside the device's scope. Not held: it is the queue's, or shared. */

@@ -83,7 +83,10 @@ typedef struct hdrt__op {
         hdrt_timer *timer; /* held */
         hdcu_event cuda_event; /* the caller's */
         hdrt__range *range; /* taken out of the registry */
-        hdrt_event event;
+        struct {
+            hdrt_event event;
+            hdrt_queue *producer; /* held; NULL: a host timeline's, or it has ended */
+        } wait;
         hdrt__point point; /* held */
         struct {
             hdrt_host_function function;

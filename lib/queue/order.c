@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "queue/commit.h"
 #include "queue/enqueue.h"
+#include "queue/pending.h"
 
 /* ---- recording --------------------------------------------------------------------------------------------------- */
 
@@ -41,22 +42,24 @@ hdrt_event hdrt_queue_record(hdrt_queue *queue)
 
 /* ---- waiting for events ------------------------------------------------------------------------------------------ */
 
-/* If the event is of a queue that has yet to commit it: let that end a group there, and mark exactly there. */
-static void flag(hdrt_runtime *runtime, hdrt_event event)
+/*
+ * The queue that the event is of, with a hold; NULL: none. If it has yet to commit it, it is to end a group there, and
+ * to mark exactly there.
+ */
+static hdrt_queue *take_producer(hdrt_runtime *runtime, hdrt_event event)
 {
     hdrt__timeline *timeline = hdrt__timeline_pin(runtime, event);
     if (!timeline) {
-        return;
+        return NULL;
     }
-    hdrt_queue *producer =
-        event.value > atomic_load(&timeline->committed) ? hdrt__timeline_owner(timeline, &hdrt__queue_source) : NULL;
-    if (producer) {
+    hdrt_queue *producer = hdrt__timeline_owner(timeline, &hdrt__queue_source);
+    if (producer && event.value > atomic_load(&timeline->committed)) {
         pthread_mutex_lock(&producer->lock);
         hdrt__ring_flag(&producer->ring, event.value);
         pthread_mutex_unlock(&producer->lock);
-        hdrt__queue_drop(producer);
     }
     hdrt__timeline_unpin(timeline);
+    return producer;
 }
 
 hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event)
@@ -72,18 +75,29 @@ hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event)
         return hdrt__fail(status, "hdrt_queue_wait: event {0x%llx, %llu} is of no timeline of this runtime",
                           (unsigned long long)event.timeline, (unsigned long long)event.value);
     }
-    if (status == HDRT_NOT_READY) {
-        flag(queue->device->runtime, event);
-    }
     bool failed = status != HDRT_OK && status != HDRT_NOT_READY;
     if (status == HDRT_OK) {
         return HDRT_OK; /* nothing to wait for, and nothing before it that could make it wait */
     }
+    hdrt_queue *producer = failed ? NULL : take_producer(queue->device->runtime, event);
+    if (producer == queue && event.value <= hdrt__queue_position(queue)) {
+        hdrt__queue_drop(producer);
+        return HDRT_OK; /* its own order does it */
+    }
     status = hdrt__enqueue_reserve(&enqueue, HDRT__OP_WAIT, &op);
     if (status != HDRT_OK) {
+        if (producer) {
+            hdrt__queue_drop(producer);
+        }
         return status;
     }
-    op->event = event;
+    op->wait.event = event;
+    op->wait.producer = producer;
+    if (producer && producer->device == queue->device) {
+        /* Queues that depend on each other are served by one thread. */
+        atomic_store_explicit(&queue->shard, atomic_load_explicit(&producer->shard, memory_order_relaxed),
+                              memory_order_relaxed);
+    }
     atomic_store(&queue->hazard, enqueue.position);
     status = hdrt__enqueue_publish(&enqueue);
     return failed && status == HDRT_ERROR_QUEUE_FAILED ? HDRT_ERROR_EVENT_FAILED : status;
@@ -233,6 +247,7 @@ static hdrt_status wait_in_stream(hdrt_queue *queue, hdcu_event event, hdrt__poi
     }
     if (status == HDRT_OK) {
         pthread_mutex_lock(&stream->commit);
+        hdrt__pending_flush(stream);
         hdrt__call call = HDRT__CALL(queue->device->driver, cuStreamWaitEvent, stream->handle, event,
                                      HDCU_EVENT_WAIT_DEFAULT);
         hdrt__stream_advance(stream, !call.result);

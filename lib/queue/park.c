@@ -74,8 +74,20 @@ hdrt__parked hdrt__park(hdrt_queue *queue, hdrt__timeline *timeline, hdrt_queue 
         hdrt__dispatcher_wake(producer);
     }
     hdrt__queue_hold(queue);
+    if (producer) {
+        hdrt__queue_hold(producer); /* it may be woken, and let go of its own hold, at once */
+    }
     if (hdrt__timeline_watch_begin(timeline, &queue->watch)) {
+        if (producer && atomic_load(&producer->closed) && value > hdrt__queue_position(producer)) {
+            hdrt__queue_end_values(producer);
+        }
+        if (producer) {
+            hdrt__queue_drop(producer);
+        }
         return HDRT__PARKED_OK;
+    }
+    if (producer) {
+        hdrt__queue_drop(producer); /* not the last: the caller has one */
     }
     pthread_mutex_lock(&runtime->parking);
     queue->parked = false;

@@ -12,6 +12,7 @@
 #include "queue/dispatcher.h"
 #include "queue/park.h"
 #include "queue/scheduler.h"
+#include "driver/thread.h"
 
 hdrt__memory *hdrt__queue_memory(const hdrt_queue *queue)
 {
@@ -250,7 +251,7 @@ static hdrt_queue *queue_new(hdrt_device *device, hdrt__scheduler *scheduler, co
     atomic_init(&queue->urgency, UINT8_MAX);
     queue->device = device;
     queue->scheduler = scheduler;
-    pthread_mutex_init(&queue->lock, NULL);
+    hdrt__mutex_init_short(&queue->lock);
     queue->entry.exclusive = options->exclusive;
     queue->back_pressure = (uint8_t)options->back_pressure;
     queue->submission = (uint8_t)options->submission;
@@ -334,6 +335,16 @@ hdrt_status hdrt_queue_create(hdrt_device *device, const hdrt_queue_options *opt
     return hdrt__queue_make(device, &known, NULL, true, out_queue);
 }
 
+void hdrt__queue_end_values(hdrt_queue *queue)
+{
+    hdrt__failure *failure = hdrt__failure_create(HDRT_ERROR_EVENT_FAILED,
+                                                  "the queue was destroyed before this value was enqueued");
+    pthread_mutex_lock(&queue->lock);
+    hdrt__timeline_fail(queue->entry.timeline, hdrt__queue_position(queue) + 1, failure);
+    pthread_mutex_unlock(&queue->lock);
+    hdrt__failure_drop(failure);
+}
+
 /* ---- ending ------------------------------------------------------------------------------------------------------ */
 
 /* Its waits may be for work of others that no flight of its own stands for: let one. */
@@ -367,6 +378,9 @@ void hdrt__queue_close(hdrt_queue *queue)
         }
         hdrt__dispatcher_wake(queue); /* on a lost device, to drop what is there */
         hdrt__dispatcher_look(queue->scheduler);
+    }
+    if (atomic_load(&queue->entry.timeline->watched)) {
+        hdrt__queue_end_values(queue);
     }
     hdrt__queue_drop(queue);
 }

@@ -83,6 +83,7 @@ struct hdrt_queue {
     bool adopted, is_default;
     _Atomic uint8_t closed;    /* an hdrt__closed */
     atomic_bool foreign_work;  /* the caller may enqueue on the stream too */
+    _Atomic uint8_t shard;     /* which dispatcher serves it */
     _Atomic bool listed;       /* in the dispatcher's lists, which hold it */
     _Atomic uint8_t committer; /* an hdrt__committer */
     _Atomic uint8_t state;     /* an hdrt__queue_state; written under lock */
@@ -142,6 +143,8 @@ void hdrt__queue_landed(hdrt_queue *queue, uint64_t position);
 bool hdrt__queue_settle(hdrt_queue *queue);
 /* The committer: whether one of its points is the stream's end. */
 bool hdrt__queue_follows(const hdrt_queue *queue, const hdrt__stream *stream);
+/* The queue is closed: values that were never enqueued will not come. */
+void hdrt__queue_end_values(hdrt_queue *queue);
 /* Ask the driver for what the queue's position `value` still needs. Under no lock. */
 hdrt_status hdrt__queue_poll(hdrt_queue *queue, uint64_t value);
 

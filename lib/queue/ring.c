@@ -2,13 +2,14 @@
 #include <stdlib.h>
 
 #include "queue/op.h"
+#include "driver/thread.h"
 
 /* Segments that are kept: 256 KiB of small ones, 2 MiB of large ones. */
 static const uint32_t kept[2] = {512, 256};
 
 void hdrt__segments_init(hdrt__segments *segments)
 {
-    pthread_mutex_init(&segments->lock, NULL);
+    hdrt__mutex_init_short(&segments->lock);
 }
 
 void hdrt__segments_free(hdrt__segments *segments)
@@ -139,7 +140,7 @@ void hdrt__ring_flag(hdrt__ring *ring, uint64_t position)
         position > atomic_load(&ring->published)) {
         return;
     }
-    hdrt__segment *segment = ring->head;
+    hdrt__segment *segment = position >= ring->tail->first ? ring->tail : ring->head;
     while (position - segment->first >= segment->capacity) {
         segment = atomic_load_explicit(&segment->next, memory_order_acquire);
     }

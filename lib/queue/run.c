@@ -8,12 +8,14 @@
 #include "queue/template.h"
 
 /* Pointers to the parameters of a run; a launch with more than that goes alone. */
-#define RUN_POINTERS 512u
+#define RUN_POINTERS 1024u
+/* Launches that are looked at together: more than a template takes, so that it need not be cut where they end. */
+#define RUN_LAUNCHES (3 * HDRT__TEMPLATE_CHAIN_LIMIT)
 /* Templates and single launches under one lock of the stream: others may want it meanwhile. */
 #define RUN_PARTS 16u
 
 typedef struct launch_run {
-    hdrt__run_launch launches[HDRT__TEMPLATE_CHAIN_LIMIT];
+    hdrt__run_launch launches[RUN_LAUNCHES];
     void *pointers[RUN_POINTERS];
     uint32_t count, pointer_count;
     uint8_t flagged; /* how many wait for the last one */
@@ -46,7 +48,7 @@ static void gather(hdrt_queue *queue, uint32_t ahead, launch_run *run)
             return;
         }
         uint32_t count = op->launch.kernel->parameter_count;
-        if (run->count == HDRT__TEMPLATE_CHAIN_LIMIT || run->pointer_count + count > RUN_POINTERS) {
+        if (run->count == RUN_LAUNCHES || run->pointer_count + count > RUN_POINTERS) {
             run->more = true;
             return;
         }
@@ -69,6 +71,7 @@ static hdrt_status launch_one(hdrt_queue *queue, hdrt__stream *stream, uint64_t 
                               const hdrt__run_launch *launch)
 {
     const hdrt_grid *g = launch->grid;
+    hdrt__stream_measure(stream, (hdrt_kernel *)(uintptr_t)launch->kernel);
     hdrt__device_stream_launch(&stream->entry, atomic_load(&stream->sequence) + 1, &queue->entry, position,
                                launch->kernel->name, g);
     hdrt__call call = HDRT__CALL(queue->device->driver, cuLaunchKernel, launch->kernel->function, g->grid[0], g->grid[1],
@@ -113,6 +116,9 @@ static uint32_t launch_template(hdrt_queue *queue, hdrt__stream *stream, uint64_
     if (!templates) {
         return 0;
     }
+    if (length == 1) {
+        hdrt__stream_measure(stream, (hdrt_kernel *)(uintptr_t)launches[0].kernel);
+    }
     hdrt__run_place place = {stream->handle, stream->entry.index, atomic_load(&stream->sequence) + 1};
     uint32_t count =
         hdrt__templates_chain(templates, &place, launches, length, more, out_direct, &call);
@@ -143,12 +149,17 @@ static uint32_t hand_over_some(hdrt_queue *queue, hdrt__stream *stream, uint64_t
         return count;
     }
     direct = direct ? direct : 1;
-    while (count < direct && count < length && *out_status == HDRT_OK &&
-           hdrt__stream_outstanding(stream) < HDRT__COMMAND_LIMIT) {
+    while (count < direct && count < length && *out_status == HDRT_OK) {
         *out_status = launch_one(queue, stream, position + count, &launches[count]);
         count += *out_status == HDRT_OK;
     }
     return count;
+}
+
+uint32_t hdrt__run_some(hdrt_queue *queue, hdrt__stream *stream, uint64_t position, const hdrt__run_launch *launches,
+                        uint32_t length, hdrt_status *out_status)
+{
+    return hand_over_some(queue, stream, position, launches, length, false, out_status);
 }
 
 uint32_t hdrt__run_hand_over(hdrt_queue *queue, hdrt__stream *stream, uint32_t ahead, uint8_t *out_ends, uint32_t *single,
@@ -165,8 +176,13 @@ uint32_t hdrt__run_hand_over(hdrt_queue *queue, hdrt__stream *stream, uint32_t a
     uint32_t count = 0, parts = 0;
     while (count < run.count && parts++ < RUN_PARTS && *out_status == HDRT_OK &&
            hdrt__stream_outstanding(stream) < HDRT__COMMAND_LIMIT) {
-        count += hand_over_some(queue, stream, position + count, run.launches + count, run.count - count,
-                                run.more, out_status);
+        uint32_t length = run.count - count;
+        bool more = run.more || length > HDRT__TEMPLATE_CHAIN_LIMIT;
+        if (length < HDRT__TEMPLATE_CHAIN_LIMIT && run.more && count) {
+            break; /* the next round sees more of them */
+        }
+        length = length < HDRT__TEMPLATE_CHAIN_LIMIT ? length : HDRT__TEMPLATE_CHAIN_LIMIT;
+        count += hand_over_some(queue, stream, position + count, run.launches + count, length, more, out_status);
     }
     *out_ends = count == run.count ? run.flagged : 0;
     *single += parts;

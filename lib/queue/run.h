@@ -12,6 +12,13 @@
 void hdrt__run_point_at(hdrt__op *op, void **pointers);
 
 /*
+ * Under the stream's commit lock: hand over, of launches that come one after the other, what one template takes, or what
+ * is not to be in one; the queue and the position are the first one's. \return how many went over.
+ */
+uint32_t hdrt__run_some(hdrt_queue *queue, hdrt__stream *stream, uint64_t position, const hdrt__run_launch *launches,
+                        uint32_t length, hdrt_status *out_status);
+
+/*
  * The committer, under the stream's commit lock: hand over launches of the ring from `ahead` on, of which there is one.
  * *out_ends: how many wait for the last one. *single counts those that went one by one. \return how many went over.
  */

@@ -3,16 +3,23 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/environment.h"
 #include "base/number.h"
 #include "base/status.h"
 #include "queue/dispatcher.h"
+#include "queue/pending.h"
 #include "queue/stream_call.h"
+#include "driver/thread.h"
 
 /* Streams that are asked whether they are idle before another is made. */
 #define ASKED 4u
 #define ASKED_EACH_NS 20000u
+/* How long launches pend while there is other work. */
+#define PENDING_NS 40000u
+/* Processors from which on a second dispatcher does not take what others need. */
+#define PROCESSORS_FOR_TWO 8
 
 /* ---- making and ending ------------------------------------------------------------------------------------------- */
 
@@ -59,7 +66,9 @@ static void scheduler_destroy(void *state)
     if (!scheduler) {
         return;
     }
-    hdrt__dispatcher_destroy(scheduler->dispatcher);
+    for (uint32_t i = 0; i < scheduler->dispatcher_count; i++) {
+        hdrt__dispatcher_destroy(scheduler->dispatchers[i]);
+    }
     hdrt__templates_destroy(scheduler->templates);
     drop_streams(scheduler);
     hdrt__stream_calls_free(scheduler);
@@ -90,7 +99,7 @@ static void *scheduler_create(void *argument)
     }
     scheduler->device = device;
     hdrt__segments_init(&scheduler->segments);
-    pthread_mutex_init(&scheduler->lock, NULL);
+    hdrt__mutex_init_short(&scheduler->lock);
     read_switches(scheduler);
     uint32_t classes = (uint32_t)(device->limits.priority_least - device->limits.priority_greatest) + 1;
     scheduler->classes = classes > HDRT__CLASSES ? HDRT__CLASSES : classes;
@@ -98,9 +107,13 @@ static void *scheduler_create(void *argument)
     if (!scheduler->templates) {
         goto destroy;
     }
-    scheduler->dispatcher = hdrt__dispatcher_create(scheduler);
-    if (!scheduler->dispatcher) {
-        goto destroy;
+    uint32_t count = sysconf(_SC_NPROCESSORS_ONLN) >= PROCESSORS_FOR_TWO ? 2 : 1;
+    while (scheduler->dispatcher_count < count) {
+        hdrt__dispatcher *dispatcher = hdrt__dispatcher_create(scheduler, scheduler->dispatcher_count);
+        if (!dispatcher) {
+            goto destroy;
+        }
+        scheduler->dispatchers[scheduler->dispatcher_count++] = dispatcher;
     }
     device->close = close_device;
     return scheduler;
@@ -219,12 +232,13 @@ hdrt__stream *hdrt__scheduler_idle(hdrt__scheduler *scheduler, uint8_t class)
 /* Ask for a few streams, others each time: one of them may have become idle. */
 static hdrt__stream *ask_for_idle(hdrt__scheduler *scheduler, uint8_t class)
 {
+    uint32_t count = atomic_load_explicit(&scheduler->stream_count, memory_order_acquire);
     uint64_t now = hdrt__now_ns();
-    if (now - atomic_load_explicit(&scheduler->asked_at, memory_order_relaxed) < ASKED_EACH_NS) {
-        return NULL;
+    if (count >= scheduler->stream_limit &&
+        now - atomic_load_explicit(&scheduler->asked_at, memory_order_relaxed) < ASKED_EACH_NS) {
+        return NULL; /* none is to be made anyway */
     }
     atomic_store_explicit(&scheduler->asked_at, now, memory_order_relaxed);
-    uint32_t count = atomic_load_explicit(&scheduler->stream_count, memory_order_acquire);
     for (uint32_t i = 0; i < ASKED && i < count; i++) {
         uint32_t at = atomic_fetch_add_explicit(&scheduler->asked, 1, memory_order_relaxed) % count;
         hdrt__stream *stream = atomic_load_explicit(&scheduler->streams[at], memory_order_relaxed);
@@ -303,6 +317,67 @@ hdrt_status hdrt__scheduler_stream(hdrt__scheduler *scheduler, uint8_t class, hd
         return HDRT_OK; /* there is one, whatever kept another from being made */
     }
     return status;
+}
+
+hdrt_status hdrt__scheduler_wide(hdrt__scheduler *scheduler, uint8_t class, hdrt__stream **out_stream)
+{
+    hdrt__stream **stream = &scheduler->wide[class].streams[scheduler->wide[class].next % HDRT__WIDE_STREAMS];
+    hdrt_status status = *stream ? HDRT_OK : hdrt__scheduler_stream(scheduler, class, stream);
+    scheduler->wide[class].next++;
+    *out_stream = *stream;
+    return status;
+}
+
+void hdrt__scheduler_pend(hdrt__scheduler *scheduler, hdrt__stream *stream)
+{
+    if (stream->pending_listed) {
+        return;
+    }
+    stream->pending_listed = true;
+    pthread_mutex_lock(&scheduler->lock);
+    uint32_t count = atomic_load_explicit(&scheduler->pending_count, memory_order_relaxed);
+    if (!count) {
+        atomic_store_explicit(&scheduler->pending_since, hdrt__now_ns(), memory_order_relaxed);
+    }
+    scheduler->pending[count] = stream; /* each of them is there at most once */
+    atomic_store_explicit(&scheduler->pending_count, count + 1, memory_order_release);
+    pthread_mutex_unlock(&scheduler->lock);
+}
+
+hdrt__stream *hdrt__scheduler_pending(hdrt__scheduler *scheduler, uint8_t class)
+{
+    hdrt__stream *found = NULL;
+    if (!atomic_load_explicit(&scheduler->pending_count, memory_order_relaxed)) {
+        return NULL;
+    }
+    pthread_mutex_lock(&scheduler->lock);
+    for (uint32_t i = atomic_load(&scheduler->pending_count); i-- > 0 && !found;) {
+        found = scheduler->pending[i]->class == class ? scheduler->pending[i] : NULL;
+    }
+    pthread_mutex_unlock(&scheduler->lock);
+    return found;
+}
+
+void hdrt__scheduler_flush(hdrt__scheduler *scheduler, bool at_once)
+{
+    hdrt__stream *streams[HDRT__STREAM_LIMIT];
+    if (!atomic_load_explicit(&scheduler->pending_count, memory_order_acquire) ||
+        (!at_once &&
+         hdrt__now_ns() - atomic_load_explicit(&scheduler->pending_since, memory_order_relaxed) < PENDING_NS)) {
+        return;
+    }
+    pthread_mutex_lock(&scheduler->lock);
+    uint32_t count = atomic_load_explicit(&scheduler->pending_count, memory_order_relaxed);
+    memcpy(streams, scheduler->pending, count * sizeof streams[0]);
+    atomic_store_explicit(&scheduler->pending_count, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&scheduler->lock);
+    for (uint32_t i = 0; i < count; i++) {
+        pthread_mutex_lock(&streams[i]->commit);
+        streams[i]->pending_listed = false;
+        hdrt__pending_flush(streams[i]);
+        hdrt__stream_mark_by_count(streams[i]);
+        pthread_mutex_unlock(&streams[i]->commit);
+    }
 }
 
 hdrt_status hdrt__scheduler_blocking(hdrt__scheduler *scheduler, hdrt__stream **out_stream)

@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/number.h"
 #include "base/status.h"
+#include "queue/pending.h"
 #include "queue/queue.h"
 #include "queue/scheduler.h"
+#include "driver/thread.h"
 
 /* ---- making and ending ------------------------------------------------------------------------------------------- */
 
@@ -35,7 +38,7 @@ hdrt_status hdrt__stream_create(hdrt__scheduler *scheduler, uint8_t class, bool 
     stream->device = device;
     stream->class = class;
     stream->shared = shared;
-    pthread_mutex_init(&stream->commit, NULL);
+    hdrt__mutex_init_short(&stream->commit);
     uint64_t sequence;
     stream->entry.index = hdrt__scheduler_take_index(scheduler, &sequence);
     atomic_init(&stream->sequence, sequence);
@@ -61,6 +64,7 @@ static void free_rings(hdrt__stream *stream)
     free(stream->marks);
     free(stream->flights);
     free(stream->clock);
+    hdrt__pending_free(stream->pending);
 }
 
 void hdrt__stream_drop(hdrt__stream *stream)
@@ -125,10 +129,9 @@ bool hdrt__stream_reserve_flights(hdrt__stream *stream, uint32_t count)
 void hdrt__stream_fly(hdrt__stream *stream, hdrt_queue *queue, uint64_t position)
 {
     uint64_t sequence = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
-    if (stream->flight_count) {
-        hdrt__flight *last = flight_at(stream, stream->flight_count - 1);
-        if (last->queue == queue && last->sequence == sequence) {
-            last->position = position;
+    for (uint32_t i = stream->flight_count; i-- > 0 && flight_at(stream, i)->sequence == sequence;) {
+        if (flight_at(stream, i)->queue == queue) {
+            flight_at(stream, i)->position = position;
             return;
         }
     }
@@ -138,13 +141,17 @@ void hdrt__stream_fly(hdrt__stream *stream, hdrt_queue *queue, uint64_t position
 
 uint64_t hdrt__stream_sequence_of(hdrt__stream *stream, const hdrt_queue *queue, uint64_t position)
 {
-    for (uint32_t i = 0; i < stream->flight_count; i++) {
+    uint64_t sequence = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
+    for (uint32_t i = stream->flight_count; i-- > 0;) { /* from the newest: it is mostly one of the last */
         const hdrt__flight *flight = flight_at(stream, i);
-        if (flight->queue == queue && flight->position >= position) {
-            return flight->sequence;
+        if (flight->queue == queue && flight->position < position) {
+            break;
+        }
+        if (flight->queue == queue) {
+            sequence = flight->sequence;
         }
     }
-    return atomic_load_explicit(&stream->sequence, memory_order_relaxed);
+    return sequence;
 }
 
 /* ---- marks ------------------------------------------------------------------------------------------------------- */
@@ -183,16 +190,19 @@ static void keep_clock(hdrt__stream *stream, hdrt__stream_mark *mark)
         return;
     }
     if (!mark->clock) {
-        mark->clock = malloc(HDRT__CLOCKS * sizeof *mark->clock);
+        mark->clock = calloc(HDRT__CLOCKS, sizeof *mark->clock);
     }
     if (mark->clock) {
-        memcpy(mark->clock, stream->clock, HDRT__CLOCKS * sizeof *mark->clock);
+        memcpy(mark->clock, stream->clock, hdrt__scheduler_clocks(stream->scheduler) * sizeof *mark->clock);
     }
 }
 
 static hdrt__call record(hdrt__stream *stream)
 {
     hdrt__mark *event;
+    if (hdrt__pending_flush(stream) != HDRT_OK) {
+        return (hdrt__call){HDCU_ERROR_UNKNOWN, "cuLaunchKernel"};
+    }
     if (!make_room(stream)) {
         return (hdrt__call){HDCU_ERROR_OUT_OF_MEMORY, "cuEventRecord"};
     }
@@ -286,7 +296,8 @@ void hdrt__stream_mark_by_count(hdrt__stream *stream)
     }
 }
 
-void hdrt__stream_join(hdrt__stream *stream, const hdrt__stream *other, uint64_t sequence, const uint64_t *clock)
+void hdrt__stream_join(hdrt__stream *stream, const hdrt__stream *other, uint64_t sequence, const uint64_t *clock,
+                       uint32_t count)
 {
     uint32_t index = other->entry.index;
     if (other->device != stream->device) {
@@ -295,13 +306,39 @@ void hdrt__stream_join(hdrt__stream *stream, const hdrt__stream *other, uint64_t
     if (!stream->clock && !(stream->clock = calloc(HDRT__CLOCKS, sizeof *stream->clock))) {
         return; /* it knows nothing, and waits once more the next time */
     }
-    if (clock && stream->scheduler->elision == HDRT__ELISION_TRANSITIVE) {
-        for (uint32_t i = 0; i < HDRT__CLOCKS; i++) {
+    if (stream->scheduler->elision == HDRT__ELISION_TRANSITIVE) {
+        for (uint32_t i = 0; i < count; i++) {
             stream->clock[i] = clock[i] > stream->clock[i] ? clock[i] : stream->clock[i];
         }
     }
     if (index < HDRT__CLOCKS && sequence > stream->clock[index]) {
         stream->clock[index] = sequence;
+    }
+}
+
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
+
+void hdrt__stream_measure(hdrt__stream *stream, hdrt_kernel *kernel)
+{
+    if (!stream->measured.kernel && hdrt__stream_outstanding(stream) == 0) {
+        stream->measured.kernel = kernel;
+        stream->measured.sequence = atomic_load_explicit(&stream->sequence, memory_order_relaxed) + 1;
+        stream->measured.begin_ns = hdrt__now_ns();
+    }
+}
+
+/* Before the flights land, after which the code may go. */
+static void end_measure(hdrt__stream *stream)
+{
+    hdrt_kernel *kernel = stream->measured.kernel;
+    if (kernel && stream->measured.sequence <= atomic_load(&stream->entry.completed)) {
+        uint64_t us = (hdrt__now_ns() - stream->measured.begin_ns) / 1000;
+        uint64_t old = atomic_load_explicit(&kernel->expected_us, memory_order_relaxed);
+        /* It may have been asked for late: the least is nearest to the truth, though not for ever. */
+        uint64_t now = !old || us < old ? us + 1 : old + (us - old) / 8;
+        atomic_store_explicit(&kernel->expected_us, now > UINT32_MAX ? UINT32_MAX : (uint32_t)now,
+                              memory_order_relaxed);
+        stream->measured.kernel = NULL;
     }
 }
 
@@ -419,6 +456,7 @@ hdrt_status hdrt__stream_poll(hdrt__stream *stream, uint64_t sequence)
         if (hdrt__device_is_lost(device)) { /* nothing of it will be heard again: let go of the queues */
             set_completed(stream, atomic_load(&stream->sequence));
         }
+        end_measure(stream);
         count = land(stream, landed, sizeof landed / sizeof landed[0]);
         pthread_mutex_unlock(&stream->commit);
         for (uint32_t i = 0; i < count; i++) {

@@ -29,7 +29,7 @@ struct hdrt__scheduler;
 #define HDRT__COMMAND_LIMIT 256u
 /* Commands, and operations in them, after which a mark is recorded although nobody asked for one. */
 #define HDRT__MARK_INTERVAL 32u
-#define HDRT__MARK_WORK 128u
+#define HDRT__MARK_WORK 512u
 /* Streams that clocks know, by index; what is beyond is waited for each time. */
 #define HDRT__CLOCKS 256u
 
@@ -65,8 +65,15 @@ typedef struct hdrt__stream {
     uint32_t flight_first, flight_count, flight_capacity;
     uint64_t *clock; /* HDRT__CLOCKS; NULL: it never waited for another stream */
     uint32_t work;   /* operations since the last mark */
+    struct hdrt__pending *pending; /* launches that wait for more (pending.h); NULL: there never were any */
+    bool is_pending;               /* some do, as the last command of the stream */
+    bool pending_listed;           /* a dispatcher has it in its list */
     uint8_t due;     /* how many wait for its end; the next command, unless it is theirs, comes after a mark */
-    uint64_t polled; /* the dispatcher's round in which it was asked */
+    struct {
+        hdrt_kernel *kernel; /* in flight, so its code is held; NULL: none is measured */
+        uint64_t sequence, begin_ns;
+    } measured; /* a launch that went to the idle stream */
+    _Atomic uint64_t polled; /* the dispatcher's round in which it was asked */
 } hdrt__stream;
 
 static inline uint64_t hdrt__stream_outstanding(const hdrt__stream *stream)
@@ -101,6 +108,9 @@ static inline void hdrt__stream_work(hdrt__stream *stream, uint32_t operations)
     stream->work += operations;
 }
 
+/* A launch of the kernel is about to go out: measure how long it takes, if the stream is idle. */
+void hdrt__stream_measure(hdrt__stream *stream, hdrt_kernel *kernel);
+
 /* The queue is at `position` when all that is in the stream now is complete. Room must have been made. */
 void hdrt__stream_fly(hdrt__stream *stream, hdrt_queue *queue, uint64_t position);
 /* Room for so many more flights. \return false if there is no memory. */
@@ -117,8 +127,9 @@ void hdrt__stream_due(hdrt__stream *stream, const hdrt_queue *queue);
 /* The same as hdrt__stream_mark_end if one is due by count. */
 void hdrt__stream_mark_by_count(hdrt__stream *stream);
 
-/* All further commands come after what `clock` says and after `sequence` of `other`. */
-void hdrt__stream_join(hdrt__stream *stream, const hdrt__stream *other, uint64_t sequence, const uint64_t *clock);
+/* All further commands come after what `clock`, of so many streams, says and after `sequence` of `other`. */
+void hdrt__stream_join(hdrt__stream *stream, const hdrt__stream *other, uint64_t sequence, const uint64_t *clock,
+                       uint32_t count);
 static inline bool hdrt__stream_covers(const hdrt__stream *stream, const hdrt__point *point)
 {
     uint32_t index = point->stream->entry.index;

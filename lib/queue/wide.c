@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "queue/commit.h"
+#include "queue/pending.h"
 #include "queue/run.h"
 #include "queue/scheduler.h"
 
@@ -34,6 +35,12 @@ bool hdrt__wide_may(hdrt_queue *queue)
     return op && !hdrt__ring_ahead(&queue->ring, 1) && op->kind == HDRT__OP_LAUNCH && !op->cooperative &&
            !queue->entry.exclusive && !queue->adopted && hdrt__queue_settle(queue) &&
            atomic_load(&queue->state) == HDRT__QUEUE_OPEN && !atomic_load(&op->flagged);
+}
+
+uint32_t hdrt__wide_expected_us(hdrt_queue *queue)
+{
+    const hdrt__op *op = hdrt__ring_ahead(&queue->ring, 0);
+    return atomic_load_explicit(&op->launch.kernel->expected_us, memory_order_relaxed);
 }
 
 bool hdrt__wide_match(hdrt_queue *one, hdrt_queue *other)
@@ -86,9 +93,10 @@ uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt_queue **queues, uint32_t co
         return 0;
     }
     uint32_t launched = 0;
-    if (hdrt__scheduler_stream(scheduler, queues[0]->class, &stream) == HDRT_OK) {
+    if (hdrt__scheduler_wide(scheduler, queues[0]->class, &stream) == HDRT_OK) {
         count = gather(wide, queues, count);
         pthread_mutex_lock(&stream->commit);
+        hdrt__pending_flush(stream);
         hdrt__run_place place = {stream->handle, stream->entry.index, atomic_load(&stream->sequence) + 1};
         if (hdrt__stream_outstanding(stream) < HDRT__COMMAND_LIMIT && hdrt__stream_reserve_flights(stream, count)) {
             hdrt__stream_due(stream, queues[0]);

@@ -9,10 +9,18 @@
 
 #include "queue/queue.h"
 
-#define HDRT__WIDE_LIMIT 512u
+/*
+ * Kernels side by side in one template: as many as run at once on the GPU; more would take 84 KiB of device memory each.
+ * Such templates go to two streams in turn, with an instance each: 512 kernels of 500 us reach a concurrency of 118, in one
+ * stream, where each waits for the one before, 45.
+ */
+#define HDRT__WIDE_LIMIT 128u
+#define HDRT__WIDE_STREAMS 2u
 
 /* Whether a queue, whose committer the caller is, holds one launch that may go with others, and nothing before it. */
 bool hdrt__wide_may(hdrt_queue *queue);
+/* How long its kernel is expected to take, in microseconds, as far as is known. */
+uint32_t hdrt__wide_expected_us(hdrt_queue *queue);
 /* Whether two such queues may go together. */
 bool hdrt__wide_match(hdrt_queue *one, hdrt_queue *other);
 
