@@ -346,7 +346,8 @@ HDRT_EXPORT hdrt_status hdrt_module_status(const hdrt_module *module);
 HDRT_EXPORT void hdrt_module_cancel(hdrt_module *module);
 
 /**
- * Load PTX text, a cubin, an image file (hdrt_image_write), or what suits the device of a bundle (hdrt_bundle_write). Loading can block until running kernels end, and holds up launches meanwhile.
+ * Load PTX text, a cubin, an image file (hdrt_image_write), or what suits the device of a bundle (hdrt_bundle_write).
+ * Loading can block until running kernels end, and holds up launches meanwhile.
  *
  * \param code, size  copied; PTX need not end in a NUL; recognised by its content
  * \return HDRT_OK; HDRT_ERROR_INVALID_IMAGE  the driver's own log is in the message; HDRT_ERROR_UNSUPPORTED  a cubin

@@ -19,7 +19,7 @@ static hdrt_image *ptx_image(const char *arch, const char *kernel)
     char text[512];
     hdrt_image *image;
     snprintf(text, sizeof text,
-             ".version 7.5\n.target %s\n.address_size 64\n.visible .entry %s(.param .u64 p)\n{\n    ret;\n}\n", arch,
+             ".version 8.6\n.target %s\n.address_size 64\n.visible .entry %s(.param .u64 p)\n{\n    ret;\n}\n", arch,
              kernel);
     CHECK(hdrt_image_read(text, strlen(text), kernel, &image));
     return image;
