@@ -47,6 +47,7 @@ hdrt_status hdrt__enqueue_begin(hdrt__enqueue *enqueue, hdrt_queue *queue, const
 {
     enqueue->queue = queue;
     enqueue->function = function;
+    enqueue->at_once = false;
     hdrt_status status = hdrt__queue_begin(queue, function);
     if (status == HDRT_OK && atomic_load_explicit(&queue->state, memory_order_relaxed) == HDRT__QUEUE_FAILED) {
         pthread_mutex_lock(&queue->lock);
@@ -299,11 +300,11 @@ hdrt_status hdrt__enqueue_publish(hdrt__enqueue *enqueue)
     uint64_t position = enqueue->position;
     hdrt__op_kind kind = (hdrt__op_kind)queue->ring.tail->ops[position - queue->ring.tail->first].kind;
     hdrt__ring_publish(&queue->ring);
-    bool mine = commits_itself(queue, position, kind) && hdrt__committer_take(queue, HDRT__COMMITTER_NONE);
+    bool mine = (enqueue->at_once || commits_itself(queue, position, kind)) && hdrt__committer_take(queue, HDRT__COMMITTER_NONE);
     if (mine) {
         hdrt__queue_hold(queue); /* a host function that this enqueues may destroy the queue before the call returns */
     }
-    if (!mine && !can_lie(queue, kind) && atomic_load(&queue->committer) == HDRT__COMMITTER_NONE) {
+    if (!mine && (enqueue->at_once || !can_lie(queue, kind)) && atomic_load(&queue->committer) == HDRT__COMMITTER_NONE) {
         hdrt__dispatcher_list(queue);
     }
     pthread_mutex_unlock(&queue->lock);

@@ -23,6 +23,7 @@ typedef struct hdrt__enqueue {
     hdrt_queue *queue;
     const char *function;
     uint64_t position; /* of the operation, once RESERVED */
+    bool at_once;      /* the calling thread is to commit it if it can: it will fail */
 } hdrt__enqueue;
 
 /* \return HDRT_OK; HDRT_ERROR_INVALID_ARGUMENT (NULL), _FORKED, _DEVICE_LOST, _QUEUE_FAILED, _CAPTURING, _DRIVER. */

@@ -62,6 +62,12 @@ static hdrt_queue *take_producer(hdrt_runtime *runtime, hdrt_event event)
     return producer;
 }
 
+static bool is_own_future(hdrt_queue *queue, hdrt_event event)
+{
+    return event.timeline == hdrt__timeline_event(queue->entry.timeline, 0).timeline &&
+           event.value > hdrt__queue_position(queue);
+}
+
 hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event)
 {
     hdrt__enqueue enqueue;
@@ -74,6 +80,11 @@ hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event)
     if (status == HDRT_ERROR_INVALID_ARGUMENT) {
         return hdrt__fail(status, "hdrt_queue_wait: event {0x%llx, %llu} is of no timeline of this runtime",
                           (unsigned long long)event.timeline, (unsigned long long)event.value);
+    }
+    if (status == HDRT_NOT_READY && is_own_future(queue, event)) {
+        return hdrt__fail(HDRT_ERROR_CYCLE, "hdrt_queue_wait: queue '%s' would wait for its own position %llu, which "
+                                            "comes later",
+                          HDRT__QUEUE_NAME(queue), (unsigned long long)event.value);
     }
     bool failed = status != HDRT_OK && status != HDRT_NOT_READY;
     if (status == HDRT_OK) {
@@ -98,6 +109,7 @@ hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event)
         atomic_store_explicit(&queue->shard, atomic_load_explicit(&producer->shard, memory_order_relaxed),
                               memory_order_relaxed);
     }
+    enqueue.at_once = failed;
     atomic_store(&queue->hazard, enqueue.position);
     status = hdrt__enqueue_publish(&enqueue);
     return failed && status == HDRT_ERROR_QUEUE_FAILED ? HDRT_ERROR_EVENT_FAILED : status;
