@@ -55,9 +55,9 @@ typedef enum hdrt__copy_kind {
 
 typedef struct hdrt__op {
     uint8_t kind; /* an hdrt__op_kind */
-    _Atomic uint8_t flagged; /* how many wait for it */
     bool cooperative; /* of a launch */
     uint8_t detail;   /* of a copy: an hdrt__copy_kind */
+    _Atomic uint8_t flagged; /* how many wait for it; last: compilers read the others together */
     uint32_t parameter_bytes;
     union {
         struct {

@@ -7,13 +7,22 @@
 #include "base/status.h"
 #include "queue/scheduler.h"
 
-/* UNDECIDED until the wait for the word is enqueued or was refused; the notification may come before that. */
-typedef enum call_decision {
+/*
+ *     UNDECIDED --the wait for the word is enqueued--> GO --notification--> BEGUN
+ *         +--it was refused: do not call-----------> DROPPED --the same----> BEGUN
+ *         +--notification--> NOTIFIED --either of both---------------------> BEGUN
+ *     GO, DROPPED --the device is lost: no notification comes--> ABANDONED
+ *
+ * The call holds the device until it is over or abandoned.
+ */
+typedef enum call_state {
     CALL_UNDECIDED,
     CALL_GO,
     CALL_DROPPED,
     CALL_NOTIFIED,
-} call_decision;
+    CALL_BEGUN,
+    CALL_ABANDONED,
+} call_state;
 
 typedef struct hdrt__stream_call_state {
     hdrt__host_job job; /* first */
@@ -22,7 +31,7 @@ typedef struct hdrt__stream_call_state {
     hdrt__callbacks *callbacks;
     hdrt__word *word;
     atomic_uint references; /* the notification's, and the flight's: the word is waited for until then */
-    _Atomic uint8_t decision; /* a call_decision */
+    _Atomic uint8_t state;  /* a call_state */
 } stream_call;
 
 static void enter(hdrt__scheduler *scheduler, stream_call *call)
@@ -69,21 +78,27 @@ void hdrt__stream_calls_free(hdrt__scheduler *scheduler)
     }
 }
 
+/* On a callback thread. */
 static void over(hdrt__host_job *job, bool called)
 {
     stream_call *call = (stream_call *)job;
+    hdrt_device *device = call->scheduler->device;
     if (called) {
         atomic_store_explicit(call->word->host, 1, memory_order_release);
     }
     call_drop(call);
+    hdrt__device_drop(device);
 }
 
-/* The stream has come to the call, and waits, unless it is dropped. */
-static void begin(stream_call *call, call_decision decision)
+static void call_nothing(void *argument)
 {
-    if (decision == CALL_DROPPED) {
-        over(&call->job, true);
-    } else if (hdrt__callbacks_submit(call->callbacks, &call->job) != HDRT_OK) {
+    (void)argument;
+}
+
+/* The stream has come to the call, and waits, unless the wait was refused. */
+static void begin(stream_call *call)
+{
+    if (hdrt__callbacks_submit(call->callbacks, &call->job) != HDRT_OK) { /* the first thread was started before */
         hdrt__log(HDRT_LOG_ERROR, "a host call is made on a thread of the driver's, where it may not call CUDA: %s",
                   hdrt_last_error());
         call->job.function(call->job.argument);
@@ -91,21 +106,30 @@ static void begin(stream_call *call, call_decision decision)
     }
 }
 
+static bool move(stream_call *call, call_state from, call_state to)
+{
+    uint8_t expected = (uint8_t)from;
+    return atomic_compare_exchange_strong(&call->state, &expected, (uint8_t)to);
+}
+
 /* On a thread of the driver's. */
 static void notify(void *argument)
 {
     stream_call *call = argument;
-    uint8_t decision = CALL_UNDECIDED;
-    if (!atomic_compare_exchange_strong(&call->decision, &decision, CALL_NOTIFIED)) {
-        begin(call, (call_decision)decision);
+    if (!move(call, CALL_UNDECIDED, CALL_NOTIFIED) &&
+        (move(call, CALL_GO, CALL_BEGUN) || move(call, CALL_DROPPED, CALL_BEGUN))) {
+        begin(call);
     }
 }
 
-static void decide(stream_call *call, call_decision decision)
+static void decide(stream_call *call, call_state decision)
 {
-    uint8_t expected = CALL_UNDECIDED;
-    if (!atomic_compare_exchange_strong(&call->decision, &expected, (uint8_t)decision)) {
-        begin(call, decision);
+    if (decision == CALL_DROPPED) {
+        call->job.function = call_nothing;
+    }
+    if (!move(call, CALL_UNDECIDED, decision)) {
+        atomic_store(&call->state, CALL_BEGUN);
+        begin(call);
     }
 }
 
@@ -119,9 +143,15 @@ typedef struct word_watch {
 static void landed(hdrt__timeline_watch *watch)
 {
     word_watch *mine = (word_watch *)watch;
+    hdrt_device *device = mine->call->scheduler->device;
+    /* Then the scheduler's end frees the call: a notification that came all the same would still find it till then. */
+    bool abandoned = hdrt__device_is_lost(device) && move(mine->call, CALL_GO, CALL_ABANDONED);
     call_drop(mine->call);
     hdrt__timeline_unpin(mine->timeline);
     free(mine);
+    if (abandoned) {
+        hdrt__device_drop(device);
+    }
 }
 
 static hdrt__call wait_for_word(hdrt_queue *queue, hdrt__stream *stream, const stream_call *call)
@@ -154,18 +184,23 @@ static hdrt_status enqueue(hdrt_queue *queue, hdrt__stream *stream, stream_call 
         call_drop(call);
         call_drop(call);
         free(watch);
+        hdrt__device_drop(queue->device); /* not the last: the queue has one */
         return hdrt__device_check(queue->device, launch, "a host call");
     }
     *out_commands = HDRT__STREAM_CALL_COMMANDS;
     hdrt__call wait = wait_for_word(queue, stream, call);
     if (wait.result) {
+        hdrt_status status = hdrt__device_check(queue->device, wait, "a host call");
         decide(call, CALL_DROPPED);
+        if (status == HDRT_ERROR_DEVICE_LOST && move(call, CALL_DROPPED, CALL_ABANDONED)) {
+            hdrt__device_drop(queue->device);
+        }
         call_drop(call);
         free(watch);
-        return hdrt__device_check(queue->device, wait, "a host call");
+        return status;
     }
-    watch_word(queue, call, watch, position);
     decide(call, CALL_GO);
+    watch_word(queue, call, watch, position);
     return HDRT_OK;
 }
 
@@ -201,6 +236,7 @@ hdrt_status hdrt__stream_call(hdrt_queue *queue, hdrt__stream *stream, const hdr
         return status;
     }
     enter(queue->scheduler, call);
+    hdrt__device_hold(device);
     atomic_init(&call->references, 2);
     call->job = (hdrt__host_job){.function = op->host.function,
                                  .argument = op->host.argument,
