@@ -274,22 +274,23 @@ static hdrt_status add_stream(hdrt__scheduler *scheduler, uint8_t class, hdrt__s
     *out_stream = NULL;
     pthread_mutex_lock(&scheduler->lock);
     uint32_t count = atomic_load(&scheduler->stream_count);
+    bool enough = count + scheduler->making >= scheduler->stream_limit && least_busy(scheduler, class);
+    scheduler->making += !enough;
     pthread_mutex_unlock(&scheduler->lock);
-    if (count >= scheduler->stream_limit && least_busy(scheduler, class)) {
+    if (enough) {
         return HDRT_OK;
     }
+    hdrt__stream *stream = NULL;
     if (count == HDRT__STREAM_LIMIT) {
-        return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "a stream of priority class %u: all %u streams are of other classes",
-                          class, HDRT__STREAM_LIMIT);
-    }
-    hdrt__stream *stream;
-    status = hdrt__stream_create(scheduler, class, true, NULL, &stream);
-    if (status != HDRT_OK) {
-        return status;
+        status = hdrt__fail(HDRT_ERROR_UNSUPPORTED, "a stream of priority class %u: all %u streams are of other classes",
+                            class, HDRT__STREAM_LIMIT);
+    } else {
+        status = hdrt__stream_create(scheduler, class, true, NULL, &stream);
     }
     pthread_mutex_lock(&scheduler->lock);
+    scheduler->making--;
     count = atomic_load(&scheduler->stream_count);
-    bool room = count < HDRT__STREAM_LIMIT;
+    bool room = status == HDRT_OK && count < HDRT__STREAM_LIMIT;
     if (room) {
         atomic_store_explicit(&scheduler->streams[count], stream, memory_order_relaxed);
         atomic_store_explicit(&scheduler->stream_count, count + 1, memory_order_release);
@@ -297,10 +298,10 @@ static hdrt_status add_stream(hdrt__scheduler *scheduler, uint8_t class, hdrt__s
     pthread_mutex_unlock(&scheduler->lock);
     if (room) {
         *out_stream = stream;
-    } else {
+    } else if (status == HDRT_OK) {
         hdrt__stream_drop(stream);
     }
-    return HDRT_OK;
+    return status;
 }
 
 hdrt_status hdrt__scheduler_stream(hdrt__scheduler *scheduler, uint8_t class, hdrt__stream **out_stream)

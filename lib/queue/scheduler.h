@@ -45,6 +45,7 @@ typedef struct hdrt__scheduler {
     /* Under lock; the first stream_count streams may be read without. */
     hdrt__stream *_Atomic streams[HDRT__STREAM_LIMIT];
     _Atomic uint32_t stream_count, asked;
+    uint32_t making; /* streams that are just being made */
     _Atomic uint64_t asked_at; /* when streams were last asked whether they are idle */
     _Atomic uint32_t index_count;
     uint32_t index_capacity, *free_indices, free_index_count;
