@@ -285,11 +285,15 @@ static _Thread_local const hdrt_device *resident;
 
 hdrt__call hdrt__device_stay(hdrt_device *device)
 {
-    hdrt__call call = hdrt__scope_relax_thread(device->driver);
-    if (!call.result) {
+    hdrt__call call = {HDCU_SUCCESS, "cuCtxPushCurrent"};
+    if (hdrt__device_is_lost(device)) {
+        return call; /* nothing will be called on it */
+    }
+    call = hdrt__scope_relax_thread(device->driver);
+    if (!call.result && !hdrt__device_is_lost(device)) {
         call = HDRT__CALL(device->driver, cuCtxPushCurrent, device->context);
     }
-    if (!call.result) {
+    if (!call.result && !hdrt__device_is_lost(device)) {
         resident = device;
     }
     return call;
