@@ -35,22 +35,32 @@ HDRT_EXPORT struct CUfunc_st *hdrt_kernel_function(const hdrt_kernel *kernel);
 
 /**
  * The CUstream of an *exclusive* queue, on which the caller may enqueue too; its own work is ordered with the queue's
- * by call order. \return HDRT_OK; HDRT_ERROR_UNSUPPORTED  the queue is not exclusive; HDRT_ERROR_DEVICE_LOST.
+ * by call order. So from here on each call on the queue hands over what it enqueues, and waits, if need be, until what
+ * is before is handed over: a wait for an event that is not enqueued yet holds the caller up. This call waits for that
+ * too. With HDRT_BACK_PRESSURE_WOULD_BLOCK, and in a host function of the queue, such calls return HDRT_WOULD_BLOCK
+ * instead and enqueue nothing.
+ *
+ * \return HDRT_OK; HDRT_ERROR_UNSUPPORTED  the queue is not exclusive; HDRT_WOULD_BLOCK; HDRT_ERROR_QUEUE_FAILED;
+ *     HDRT_ERROR_DEVICE_LOST.
  */
 HDRT_EXPORT hdrt_status hdrt_queue_stream(hdrt_queue *queue, struct CUstream_st **out_stream);
 
 /**
- * Make a queue on a foreign stream, which must outlive the queue and all events of it that are still waited for.
+ * Make a queue on a foreign stream, which must outlive the queue and all events of it that are still waited for. Its
+ * calls order themselves with the caller's own work as those of hdrt_queue_stream.
  * \return as hdrt_queue_create; HDRT_ERROR_CAPTURING  the stream is being captured; HDRT_ERROR_INVALID_ARGUMENT  the
  *     stream is of another context.
  */
 HDRT_EXPORT hdrt_status hdrt_queue_adopt(hdrt_device *device, struct CUstream_st *stream,
                                          const hdrt_queue_options *options, hdrt_queue **out_queue);
 
-/** Let `queue` wait for what the caller's CUevent stands for now. */
+/** Let `queue` wait for what the caller's CUevent stands for now. \return as hdrt_launch; HDRT_ERROR_DRIVER  the driver
+ *  refuses the event: nothing was enqueued. */
 HDRT_EXPORT hdrt_status hdrt_queue_wait_cuda_event(hdrt_queue *queue, struct CUevent_st *event);
 
-/** Record the caller's CUevent behind all that was enqueued on `queue`. */
+/** Record the caller's CUevent behind all that was enqueued on `queue`. Waits until that is handed to the driver, which
+ *  it is not while the queue waits for an event that is not enqueued yet, or for a host call: with
+ *  HDRT_BACK_PRESSURE_WOULD_BLOCK the call returns HDRT_WOULD_BLOCK then. \return as hdrt_launch. */
 HDRT_EXPORT hdrt_status hdrt_queue_record_cuda_event(hdrt_queue *queue, struct CUevent_st *event);
 
 /** The driver's entry point by its exact name (e.g. "cuStreamQuery"), NULL if this driver has none. */

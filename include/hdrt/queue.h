@@ -4,7 +4,12 @@
  * Queues, launches, events of queues, host calls and timers.
  *
  * A queue takes effect in enqueue order. Operations on different queues are unordered unless hdrt_queue_wait orders
- * them. A failure that arguments, attributes and limits cannot tell fails the queue: operations from the failing one
+ * them. Queues are cheap: one that is idle owns no stream and takes at most 512 bytes, and to create or destroy one
+ * makes no driver call. Their operations go out in streams that all queues of a device share; see `exclusive`.
+ *
+ * An operation is written into the queue's ring and handed to the driver (committed) a moment later by the device's
+ * dispatcher, a thread of the library, or at once by the calling thread where nothing goes before it. A call of the
+ * driver's may so fail after the call that enqueued it has returned HDRT_OK. A failure that arguments, attributes and limits cannot tell fails the queue: operations from the failing one
  * on are dropped, events at or after it complete as failed, queues that wait for such an event fail with its cause,
  * and every further call returns the error until hdrt_queue_clear_error.
  */
@@ -17,16 +22,17 @@
 
 /** What a call does when the queue's ring is full. */
 typedef enum hdrt_back_pressure {
-    HDRT_BACK_PRESSURE_BLOCK = 0,       /**< wait until an operation completes */
-    HDRT_BACK_PRESSURE_WOULD_BLOCK = 1, /**< return HDRT_WOULD_BLOCK */
-    HDRT_BACK_PRESSURE_GROW = 2,        /**< take more memory (HDRT_ERROR_UNSUPPORTED in this version) */
+    HDRT_BACK_PRESSURE_BLOCK = 0,       /**< wait until operations complete */
+    HDRT_BACK_PRESSURE_WOULD_BLOCK = 1, /**< return HDRT_WOULD_BLOCK, and enqueue nothing */
+    HDRT_BACK_PRESSURE_GROW = 2,        /**< take more memory, without a limit */
 } hdrt_back_pressure;
 
-/** Who hands operations to the driver. */
+/** Who hands operations to the driver. The effect is the same; what differs is when, and what the call costs. */
 typedef enum hdrt_submission {
-    HDRT_SUBMISSION_AUTO = 0,       /**< the library decides (inline in this version) */
-    HDRT_SUBMISSION_INLINE = 1,     /**< the calling thread, during the call */
-    HDRT_SUBMISSION_DISPATCHER = 2, /**< the device's dispatcher (HDRT_ERROR_UNSUPPORTED in this version) */
+    HDRT_SUBMISSION_AUTO = 0,       /**< the calling thread if nothing goes before the operation, else the dispatcher */
+    HDRT_SUBMISSION_INLINE = 1,     /**< the calling thread, during the call, if what goes before is handed over: then a
+                                         failure is told by the call itself */
+    HDRT_SUBMISSION_DISPATCHER = 2, /**< the device's dispatcher: no call makes a driver call */
 } hdrt_submission;
 
 /** Options of hdrt_queue_create. Start from HDRT_QUEUE_OPTIONS_INIT. */
@@ -64,9 +70,14 @@ HDRT_EXPORT hdrt_event hdrt_queue_record(hdrt_queue *queue);
 /**
  * Let operations enqueued on `queue` from now on take effect after `event`. Does not wait on the host.
  *
- * Events of any queue or host timeline of the same runtime. A wait for a failed event fails the queue with its cause.
- * \return HDRT_OK; HDRT_ERROR_UNSUPPORTED  the value is not yet enqueued or signalled (in this version);
- *     HDRT_ERROR_EVENT_FAILED  the event had failed, and now the queue has; HDRT_ERROR_INVALID_ARGUMENT;
+ * Events of any queue or host timeline of the same runtime, and of compiles. The value need not be enqueued or
+ * signalled yet: until it is, the queue's further operations stay in its ring, and nobody else is held up. A wait for an
+ * event that has failed, fails, or never comes because its queue or timeline was destroyed before, fails the queue with
+ * that cause. So do queues that wait for each other in a cycle: one of them is told the cycle, and the others fail
+ * through it.
+ *
+ * \return HDRT_OK; HDRT_ERROR_EVENT_FAILED  the event had failed, and now the queue has; HDRT_ERROR_CYCLE  a later
+ *     position of the queue itself: nothing was enqueued; HDRT_ERROR_INVALID_ARGUMENT;
  *     HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED; HDRT_ERROR_DRIVER  as hdrt_launch_with.
  */
 HDRT_EXPORT hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event);
@@ -87,7 +98,14 @@ HDRT_EXPORT hdrt_status hdrt_queue_clear_error(hdrt_queue *queue);
  *  after the other, unless one waits inside the library. */
 typedef void (*hdrt_host_function)(void *argument);
 
-/** Call a host function in queue order. If the queue fails before it, it is not called. \return as hdrt_launch. */
+/**
+ * Call a host function in queue order: when all before it is complete; what comes after it begins when it is over. If
+ * the queue fails before it, it is not called. No stream stands still for it, unless the caller may enqueue on the
+ * stream too (hdrt_queue_stream, hdrt_queue_adopt): then the call is made in the stream, for the sake of his own work.
+ *
+ * \return as hdrt_launch; HDRT_ERROR_OUT_OF_MEMORY  the thread for it cannot be started; HDRT_ERROR_UNSUPPORTED  the
+ *     caller may enqueue on the stream too, and this device's streams cannot wait for memory.
+ */
 HDRT_EXPORT hdrt_status hdrt_queue_host_call(hdrt_queue *queue, hdrt_host_function function, void *argument);
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
