@@ -107,24 +107,46 @@ static void consume(hdrt_queue *queue, uint32_t count)
     hdrt__ring_consume(&queue->ring, count, &queue->scheduler->segments, &queue->lock);
 }
 
+/* Points for which there was no place: what is there becomes one before each. */
+static hdrt_status take_rest(hdrt_queue *queue, hdrt__rest *rest, uint64_t position)
+{
+    hdrt_status status = HDRT_OK;
+    for (uint32_t i = 0; i < rest->count; i++) {
+        if (status == HDRT_OK) {
+            status = gather_points(queue, position);
+        }
+        if (status == HDRT_OK) {
+            hdrt__follow_point(queue, rest->points[i]);
+        }
+        hdrt__stream_drop(rest->points[i].stream);
+    }
+    return status;
+}
+
 /* \return whether the queue is still the committer's. */
 static bool drain_wait(hdrt_queue *queue, hdrt__op *op)
 {
     uint64_t position = head_position(queue);
-    hdrt__waited waited = HDRT__WAITED_FULL;
+    hdrt__waited waited = HDRT__WAITED_DONE;
+    hdrt__rest rest = {.count = 0};
     if (op->kind == HDRT__OP_WAIT) {
-        waited = hdrt__follow_event(queue, op->wait.event, op->wait.producer);
-    } else if (hdrt__follow_point(queue, op->point)) {
-        waited = HDRT__WAITED_DONE;
+        waited = hdrt__follow_event(queue, op->wait.event, op->wait.producer, &rest);
+    } else if (!hdrt__follow_point(queue, op->point)) {
+        hdrt__stream_hold(op->point.stream);
+        rest = (hdrt__rest){.points = {op->point}, .count = 1};
+        waited = HDRT__WAITED_FULL;
     }
     switch (waited) {
     case HDRT__WAITED_PARKED:
         return false;
     case HDRT__WAITED_FULL:
-        if (gather_points(queue, position - 1) != HDRT_OK && atomic_load(&queue->state) == HDRT__QUEUE_OPEN) {
-            hdrt__queue_fail(queue, position);
+        if (take_rest(queue, &rest, position - 1) != HDRT_OK) {
+            if (atomic_load(&queue->state) == HDRT__QUEUE_OPEN) {
+                hdrt__queue_fail(queue, position);
+            }
+            return true;
         }
-        return true;
+        break;
     case HDRT__WAITED_FAILED:
         hdrt__queue_fail(queue, position);
         return true;

@@ -64,31 +64,32 @@ static uint32_t points_of(hdrt_queue *producer, uint64_t value, hdrt__point poin
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-static hdrt__waited follow_queue(hdrt_queue *queue, hdrt_queue *producer, uint64_t value)
+static hdrt__waited follow_queue(hdrt_queue *queue, hdrt_queue *producer, uint64_t value, hdrt__rest *rest)
 {
     hdrt__point points[HDRT__POINTS];
-    hdrt__waited waited = HDRT__WAITED_DONE;
     if (producer == queue) {
         return HDRT__WAITED_DONE; /* its own order does it */
     }
     uint32_t count = points_of(producer, value, points);
     for (uint32_t i = 0; i < count; i++) {
-        if (!hdrt__follow_point(queue, points[i])) {
-            waited = HDRT__WAITED_FULL;
+        if (hdrt__follow_point(queue, points[i])) {
+            hdrt__stream_drop(points[i].stream);
+        } else {
+            rest->points[rest->count++] = points[i];
         }
-        hdrt__stream_drop(points[i].stream);
     }
-    return waited;
+    return rest->count ? HDRT__WAITED_FULL : HDRT__WAITED_DONE;
 }
 
 /* The event was neither complete nor failed a moment ago, and its timeline is pinned. *out_again: look again. */
-static hdrt__waited follow_pending(hdrt_queue *queue, hdrt__timeline *timeline, uint64_t value, bool *out_again)
+static hdrt__waited follow_pending(hdrt_queue *queue, hdrt__timeline *timeline, uint64_t value, hdrt__rest *rest,
+                                   bool *out_again)
 {
     hdrt_queue *producer = hdrt__timeline_owner(timeline, &hdrt__queue_source);
     hdrt__waited waited = HDRT__WAITED_DONE;
     *out_again = false;
     if (producer && value <= atomic_load(&timeline->committed)) {
-        waited = follow_queue(queue, producer, value);
+        waited = follow_queue(queue, producer, value, rest);
     } else if (producer == queue) {
         hdrt__fail(HDRT_ERROR_CYCLE, "queue '%s' would wait for its own position %llu, which comes later",
                    HDRT__QUEUE_NAME(queue), (unsigned long long)value);
@@ -112,21 +113,23 @@ static hdrt__waited follow_pending(hdrt_queue *queue, hdrt__timeline *timeline, 
 }
 
 /* The usual case, without a lock: the producer has committed it, or it is even complete, and nothing ever failed. */
-static bool follow_quickly(hdrt_queue *queue, hdrt_event event, hdrt_queue *producer, hdrt__waited *out_waited)
+static bool follow_quickly(hdrt_queue *queue, hdrt_event event, hdrt_queue *producer, hdrt__rest *rest,
+                           hdrt__waited *out_waited)
 {
     const hdrt__timeline *timeline = producer->entry.timeline;
     if (atomic_load(&timeline->failures) || event.value > atomic_load(&timeline->committed)) {
         return false;
     }
     *out_waited = event.value <= atomic_load(&timeline->completed) ? HDRT__WAITED_DONE
-                                                                   : follow_queue(queue, producer, event.value);
+                                                                   : follow_queue(queue, producer, event.value, rest);
     return true;
 }
 
-hdrt__waited hdrt__follow_event(hdrt_queue *queue, hdrt_event event, hdrt_queue *producer)
+hdrt__waited hdrt__follow_event(hdrt_queue *queue, hdrt_event event, hdrt_queue *producer, hdrt__rest *rest)
 {
     hdrt__waited quickly;
-    if (producer && follow_quickly(queue, event, producer, &quickly)) {
+    rest->count = 0;
+    if (producer && follow_quickly(queue, event, producer, rest, &quickly)) {
         return quickly;
     }
     hdrt_runtime *runtime = queue->device->runtime;
@@ -147,7 +150,7 @@ hdrt__waited hdrt__follow_event(hdrt_queue *queue, hdrt_event event, hdrt_queue 
         if (!timeline) {
             return HDRT__WAITED_DONE; /* its generation is over: complete */
         }
-        hdrt__waited waited = follow_pending(queue, timeline, event.value, &again);
+        hdrt__waited waited = follow_pending(queue, timeline, event.value, rest, &again);
         if (waited == HDRT__WAITED_PARKED) {
             return waited; /* whoever wakes it unpins */
         }

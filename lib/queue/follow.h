@@ -13,14 +13,20 @@
 /* What a wait for an event came to. */
 typedef enum hdrt__waited {
     HDRT__WAITED_DONE,   /* it is complete, or a point */
-    HDRT__WAITED_FULL,   /* there are too many points: make them one, then again */
+    HDRT__WAITED_FULL,   /* there are too many points: make them one, then take the rest */
     HDRT__WAITED_PARKED, /* the queue was parked: do not touch it any more */
     HDRT__WAITED_FAILED, /* the event has failed, or would never come: the thread's message says */
 } hdrt__waited;
 
-/* The committer: take an event as a point, or park the queue until it is committed. `producer`: the queue that it is of,
- * if that is known. */
-hdrt__waited hdrt__follow_event(hdrt_queue *queue, hdrt_event event, hdrt_queue *producer);
+/* Points of an event for which there is no place, each with a hold. */
+typedef struct hdrt__rest {
+    hdrt__point points[HDRT__POINTS];
+    uint32_t count;
+} hdrt__rest;
+
+/* The committer: take an event as points, or park the queue until it is committed. `producer`: the queue that it is of,
+ * if that is known. FULL: what is in `rest` is still to be taken, one by one; to begin again might never end. */
+hdrt__waited hdrt__follow_event(hdrt_queue *queue, hdrt_event event, hdrt_queue *producer, hdrt__rest *rest);
 /* The committer: take a point. \return false: there are too many. */
 bool hdrt__follow_point(hdrt_queue *queue, hdrt__point point);
 /* The stream for the queue's next command. Inside the device's scope. Not held: it is the queue's, or shared. */
