@@ -332,6 +332,53 @@ START_TEST(flags_in_kernels)
     race_launch(one, "hand_over_loosely", memory, flag);
     race_launch(two, "take_over", memory, flag);
     A_RACE();
+    OK(cuMemsetD32(flag, 0, 1));
+    OK(cuCtxSynchronize());
+    race_launch(one, "hand_over", memory, flag);
+    race_launch(two, "take_over_loosely", memory, flag);
+    A_RACE();
+    OK(cuMemsetD32(flag, 0, 1));
+    OK(cuCtxSynchronize());
+    race_launch(one, "hand_over", memory, flag);
+    race_launch(two, "take_over_behind_a_fence", memory, flag);
+    NO_RACE();
+}
+END_TEST
+
+/* Sees to it that all that the stream was given is done, by looking at memory, of which no driver knows. Eager only:
+ * nothing else gets work done that nobody asks for. */
+static void see_done(hdcu_stream stream)
+{
+    uint32_t *done = new_pinned(4);
+    __atomic_store_n(done, 0, __ATOMIC_RELEASE);
+    race_launch(stream, "count", (hdcu_pointer)(uintptr_t)done, 1);
+    while (!__atomic_load_n(done, __ATOMIC_ACQUIRE))
+        usleep(100);
+    usleep(20000); /* the command ends, too */
+}
+
+/* Streams that are gone before anybody waits for them. */
+START_TEST(departed_streams)
+{
+    begin(0);
+    for (int way = 0; way < 4; way++) {
+        hdcu_stream gone = new_stream(way == 3 ? HDCU_STREAM_NON_BLOCKING : 0);
+        race_launch(gone, "store", memory, 100);
+        see_done(gone);
+        OK(cuStreamDestroy(gone));
+        if (way == 1)
+            OK(cuStreamSynchronize(NULL));
+        else if (way >= 2)
+            OK(cuCtxSynchronize());
+        race_launch(way == 0 ? NULL : two, "load", memory, 100);
+        NO_RACE();
+        gone = new_stream(0);
+        race_launch(gone, "store", memory, 100);
+        see_done(gone);
+        OK(cuStreamDestroy(gone));
+        race_launch(two, "load", memory, 100);
+        A_RACE();
+    }
 }
 END_TEST
 
@@ -409,6 +456,21 @@ START_TEST(reuse)
     hdcu_event event = new_event(0);
     OK(cuEventRecord(event, one));
     OK(cuStreamWaitEvent(two, event, 0));
+    race_launch(two, "store", range, 100);
+    NO_RACE();
+}
+END_TEST
+
+/* Another stream may use memory only behind its allocation. */
+START_TEST(unordered_allocations)
+{
+    begin(0);
+    hdcu_pointer range;
+    OK(cuMemAllocAsync(&range, 1024, one));
+    see_done(one);
+    race_launch(two, "store", range, 100);
+    A_RACE();
+    ck_assert_msg(strstr(race_text, "by an allocation, in stream") != NULL, "%s", race_text);
     race_launch(two, "store", range, 100);
     NO_RACE();
 }
@@ -529,6 +591,8 @@ int main(void)
     tcase_add_loop_test(all, atomics, 0, RACE_POLICIES);
     tcase_add_loop_test(all, values, 0, RACE_POLICIES);
     tcase_add_loop_test(all, flags_in_kernels, 0, RACE_POLICIES);
+    tcase_add_test(all, departed_streams);
+    tcase_add_test(all, unordered_allocations);
     tcase_add_loop_test(all, host_functions, 0, RACE_POLICIES);
     tcase_add_loop_test(all, frees, 0, RACE_POLICIES);
     tcase_add_loop_test(all, unordered_frees, 0, 2 * RACE_POLICIES);
