@@ -225,12 +225,10 @@ static bool watch_over(const hdrt__timeline *slot, const hdrt__timeline_watch *w
     return slot->state != HDRT__TIMELINE_LIVE || known(slot, watch->value, NULL) != HDRT_NOT_READY;
 }
 
-/* Under the slot's lock: something changed. \return the watches that are over, for unlock_and_wake. */
-static hdrt__timeline_watch *tell(hdrt__timeline *slot)
+/* Under the slot's lock: take off the watches that are over, for unlock_and_wake. */
+static hdrt__timeline_watch *take_over(hdrt__timeline *slot)
 {
     hdrt__timeline_watch *over = NULL;
-    slot->changes++;
-    pthread_cond_broadcast(&stripe_of(slot)->changed);
     for (hdrt__timeline_watch **link = &slot->watches; *link;) {
         hdrt__timeline_watch *watch = *link;
         if (watch_over(slot, watch)) {
@@ -243,6 +241,14 @@ static hdrt__timeline_watch *tell(hdrt__timeline *slot)
         }
     }
     return over;
+}
+
+/* Under the slot's lock: something changed that those may sleep for who wait. \return as take_over. */
+static hdrt__timeline_watch *tell(hdrt__timeline *slot)
+{
+    slot->changes++;
+    pthread_cond_broadcast(&stripe_of(slot)->changed);
+    return take_over(slot);
 }
 
 static void unlock_and_wake(hdrt__timeline *slot, hdrt__timeline_watch *over)
@@ -323,7 +329,7 @@ void hdrt__timeline_commit(hdrt__timeline *slot, uint64_t value)
     atomic_store(&slot->committed, value);
     if (atomic_load(&slot->watched)) {
         slot_lock(slot);
-        unlock_and_wake(slot, tell(slot));
+        unlock_and_wake(slot, take_over(slot));
     }
 }
 

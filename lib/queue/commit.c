@@ -52,7 +52,7 @@ void hdrt__group_end(hdrt_queue *queue, hdrt__stream *stream, uint64_t position)
     uint64_t sequence = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
     bool complete = hdrt__stream_outstanding(stream) == 0;
     hdrt__stream_hold(stream);
-    pthread_mutex_lock(&queue->lock);
+    hdrt__points_lock(queue);
     uint8_t count = queue->point_count;
     for (uint8_t i = 0; i < count; i++) {
         old[i] = queue->points[i];
@@ -60,7 +60,7 @@ void hdrt__group_end(hdrt_queue *queue, hdrt__stream *stream, uint64_t position)
     queue->points[0] = (hdrt__point){stream, sequence, 0};
     queue->point_count = 1;
     queue->point_own = true;
-    pthread_mutex_unlock(&queue->lock);
+    hdrt__points_unlock(queue);
     pthread_mutex_unlock(&stream->commit);
     hdrt__timeline_commit(queue->entry.timeline, position);
     for (uint8_t i = 0; i < count; i++) {

@@ -231,22 +231,26 @@ static bool is_burst(hdrt__scheduler *scheduler)
 static void note_inline(hdrt_queue *queue)
 {
     hdrt__scheduler *scheduler = queue->scheduler;
-    pthread_mutex_lock(&queue->lock);
+    hdrt__points_lock(queue);
     if (queue->point_count == 1 && queue->points[0].stream->shared) {
         atomic_store_explicit(&scheduler->inline_sequence, queue->points[0].sequence, memory_order_relaxed);
         atomic_store_explicit(&scheduler->inline_time, hdrt__now_ns(), memory_order_relaxed);
         atomic_store_explicit(&scheduler->inline_stream, queue->points[0].stream, memory_order_release);
     }
-    pthread_mutex_unlock(&queue->lock);
+    hdrt__points_unlock(queue);
 }
 
 /* Whether nothing is known to be before the queue's next command, and a stream is there that has nothing to do. */
 static bool goes_at_once(hdrt_queue *queue)
 {
+    bool idle = true;
+    hdrt__points_lock(queue);
     for (uint8_t i = 0; i < queue->point_count; i++) {
-        if (!hdrt__point_complete(&queue->points[i])) {
-            return false;
-        }
+        idle &= hdrt__point_complete(&queue->points[i]);
+    }
+    hdrt__points_unlock(queue);
+    if (!idle) {
+        return false;
     }
     if (queue->entry.exclusive) {
         return true;

@@ -18,7 +18,7 @@ bool hdrt__follow_point(hdrt_queue *queue, hdrt__point point)
     if (hdrt__point_complete(&point) && queue->scheduler->elision != HDRT__ELISION_NONE) {
         return true;
     }
-    pthread_mutex_lock(&queue->lock);
+    hdrt__points_lock(queue);
     uint8_t i = 0;
     while (i < queue->point_count && queue->points[i].stream != point.stream) {
         i++;
@@ -33,7 +33,7 @@ bool hdrt__follow_point(hdrt_queue *queue, hdrt__point point)
     } else {
         taken = false;
     }
-    pthread_mutex_unlock(&queue->lock);
+    hdrt__points_unlock(queue);
     return taken;
 }
 
@@ -41,7 +41,7 @@ bool hdrt__follow_point(hdrt_queue *queue, hdrt__point point)
 static uint32_t points_of(hdrt_queue *producer, uint64_t value, hdrt__point points[HDRT__POINTS])
 {
     uint32_t count = 0;
-    pthread_mutex_lock(&producer->lock);
+    hdrt__points_lock(producer);
     for (uint8_t i = 0; i < producer->point_count; i++) {
         if (producer->points[i].since <= value && !hdrt__point_complete(&producer->points[i])) {
             points[count] = producer->points[i];
@@ -49,7 +49,7 @@ static uint32_t points_of(hdrt_queue *producer, uint64_t value, hdrt__point poin
         }
     }
     bool own = producer->point_own && count && points[0].stream == producer->points[0].stream;
-    pthread_mutex_unlock(&producer->lock);
+    hdrt__points_unlock(producer);
     if (own) {
         /* Its own work may have gone on since: less is enough. */
         pthread_mutex_lock(&points[0].stream->commit);

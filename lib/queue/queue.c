@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "queue/queue.h"
 
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,17 @@ void hdrt__queue_landed(hdrt_queue *queue, uint64_t position)
     release_modules(modules_done(queue, position));
 }
 
+void hdrt__points_wait(hdrt_queue *queue)
+{
+    do {
+        for (unsigned tries = 1; atomic_load_explicit(&queue->points_busy, memory_order_relaxed); tries++) {
+            if (tries % 128 == 0) {
+                sched_yield(); /* who has it may have lost its processor */
+            }
+        }
+    } while (atomic_exchange_explicit(&queue->points_busy, true, memory_order_acquire));
+}
+
 bool hdrt__queue_settle(hdrt_queue *queue)
 {
     hdrt__stream *gone[HDRT__POINTS];
@@ -122,7 +134,7 @@ bool hdrt__queue_settle(hdrt_queue *queue)
         return queue->point_count == 0;
     }
     count = 0;
-    pthread_mutex_lock(&queue->lock);
+    hdrt__points_lock(queue);
     for (uint8_t i = 0; i < queue->point_count; i++) {
         if (hdrt__point_complete(&queue->points[i])) {
             queue->point_own &= i != 0;
@@ -132,7 +144,7 @@ bool hdrt__queue_settle(hdrt_queue *queue)
         }
     }
     queue->point_count = left;
-    pthread_mutex_unlock(&queue->lock);
+    hdrt__points_unlock(queue);
     while (count) {
         hdrt__stream_drop(gone[--count]);
     }
@@ -157,14 +169,14 @@ hdrt_status hdrt__queue_poll(hdrt_queue *queue, uint64_t value)
     if (value > committed) {
         hdrt__dispatcher_wake(queue); /* it may lie there since nobody wanted it */
     }
-    pthread_mutex_lock(&queue->lock);
+    hdrt__points_lock(queue);
     uint8_t count = queue->point_count;
     bool own = queue->point_own, complete = true, enough = true;
     for (uint8_t i = 0; i < count; i++) {
         points[i] = queue->points[i];
         hdrt__stream_hold(points[i].stream);
     }
-    pthread_mutex_unlock(&queue->lock);
+    hdrt__points_unlock(queue);
     for (uint8_t i = 0; i < count; i++) {
         uint64_t sequence = points[i].sequence;
         if (own && i == 0) {

@@ -24,7 +24,7 @@
  * one to go ends the queue: then nothing of it is enqueued or in flight.
  *
  * Locks: `lock` guards what is marked with it; it is taken under a stream's commit lock, and under it are only the
- * segments' lock and the timelines'. No driver call is made under it.
+ * segments' lock and the timelines'. `points_busy` guards the points, and is a leaf. No driver call is made under it.
  */
 #ifndef HDRT_QUEUE_QUEUE_H
 #define HDRT_QUEUE_QUEUE_H
@@ -81,6 +81,7 @@ struct hdrt_queue {
     uint8_t back_pressure, submission;
     uint8_t class;             /* of priority: 0 is the most urgent */
     bool adopted, is_default;
+    bool host_called;          /* the committer's: the host call at the head is over */
     _Atomic uint8_t closed;    /* an hdrt__closed */
     atomic_bool foreign_work;  /* the caller may enqueue on the stream too */
     _Atomic uint8_t shard;     /* which dispatcher serves it */
@@ -99,11 +100,11 @@ struct hdrt_queue {
     _Alignas(64) pthread_mutex_t lock;
     uint64_t room_until; /* under lock: there is room for positions below, as far as is known */
     hdrt__ring ring;     /* its first half is of this part, its second of the next */
-    hdrt__point points[HDRT__POINTS]; /* written by the committer, under lock */
+    hdrt__point points[HDRT__POINTS]; /* written by the committer, under points_busy */
     uint8_t point_count;
     bool point_own;
+    atomic_bool points_busy; /* a lock of its own, so that who enqueues and who commits do not meet */
     /* The committer's: */
-    bool host_called; /* the host call at the head is over */
     bool parked;      /* under the runtime's parking lock, with parked_on and parked_at */
     atomic_uint references;
     hdrt_queue *parked_on;     /* held, until somebody may drop it; NULL: on a host timeline */
@@ -124,6 +125,19 @@ _Static_assert(offsetof(hdrt_queue, ring.head) % 64 == 0, "who enqueues and who 
 static inline uint64_t hdrt__queue_position(const hdrt_queue *queue)
 {
     return atomic_load(&queue->ring.published);
+}
+
+/* A leaf, held for some loads and stores. */
+void hdrt__points_wait(hdrt_queue *queue);
+static inline void hdrt__points_lock(hdrt_queue *queue)
+{
+    if (atomic_exchange_explicit(&queue->points_busy, true, memory_order_acquire)) {
+        hdrt__points_wait(queue);
+    }
+}
+static inline void hdrt__points_unlock(hdrt_queue *queue)
+{
+    atomic_store_explicit(&queue->points_busy, false, memory_order_release);
 }
 
 /* Make a queue, on `stream` if that is not NULL. As hdrt_queue_create. `held`: whether it holds the device. */

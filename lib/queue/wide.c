@@ -72,11 +72,11 @@ static void finish(hdrt_queue *queue, hdrt__stream *stream, uint64_t sequence)
 {
     uint64_t position = atomic_load(&queue->ring.consumed) + 1;
     hdrt__stream_hold(stream);
-    pthread_mutex_lock(&queue->lock); /* it had no points */
+    hdrt__points_lock(queue); /* it had no points */
     queue->points[0] = (hdrt__point){stream, sequence, 0};
     queue->point_count = 1;
     queue->point_own = true;
-    pthread_mutex_unlock(&queue->lock);
+    hdrt__points_unlock(queue);
     hdrt__op_release(queue, hdrt__ring_ahead(&queue->ring, 0), false);
     hdrt__ring_consume(&queue->ring, 1, &queue->scheduler->segments, &queue->lock);
     hdrt__timeline_commit(queue->entry.timeline, position);
