@@ -95,7 +95,7 @@ static hdrt__waited follow_pending(hdrt_queue *queue, hdrt__timeline *timeline, 
                    HDRT__QUEUE_NAME(queue), (unsigned long long)value);
         waited = HDRT__WAITED_FAILED;
     } else {
-        switch (hdrt__park(queue, timeline, producer, value)) {
+        switch (hdrt__park(queue, timeline, true, producer, value)) {
         case HDRT__PARKED_OK:
             return HDRT__WAITED_PARKED; /* with the hold of the producer */
         case HDRT__PARKED_CYCLE:
@@ -112,13 +112,22 @@ static hdrt__waited follow_pending(hdrt_queue *queue, hdrt__timeline *timeline, 
     return waited;
 }
 
-/* The usual case, without a lock: the producer has committed it, or it is even complete, and nothing ever failed. */
+/* The usual case: nothing of the producer ever failed. Without a lock if it has committed it, or it is even complete. */
 static bool follow_quickly(hdrt_queue *queue, hdrt_event event, hdrt_queue *producer, hdrt__rest *rest,
                            hdrt__waited *out_waited)
 {
-    const hdrt__timeline *timeline = producer->entry.timeline;
-    if (atomic_load(&timeline->failures) || event.value > atomic_load(&timeline->committed)) {
+    hdrt__timeline *timeline = producer->entry.timeline;
+    if (atomic_load(&timeline->failures) || producer == queue) {
         return false;
+    }
+    if (event.value > atomic_load(&timeline->committed)) {
+        hdrt__queue_hold(producer);
+        hdrt__parked parked = hdrt__park(queue, timeline, false, producer, event.value);
+        if (parked != HDRT__PARKED_OK) {
+            hdrt__queue_drop(producer); /* not the last: the operation has one */
+        }
+        *out_waited = parked == HDRT__PARKED_OK ? HDRT__WAITED_PARKED : HDRT__WAITED_FAILED;
+        return parked != HDRT__PARKED_NOT;
     }
     *out_waited = event.value <= atomic_load(&timeline->completed) ? HDRT__WAITED_DONE
                                                                    : follow_queue(queue, producer, event.value, rest);

@@ -15,7 +15,9 @@ static void wake(hdrt__timeline_watch *watch)
     hdrt__timeline *timeline = queue->parked_at;
     queue->parked = false;
     pthread_mutex_unlock(&runtime->parking);
-    hdrt__timeline_unpin(timeline);
+    if (timeline) {
+        hdrt__timeline_unpin(timeline);
+    }
     atomic_store(&queue->committer, HDRT__COMMITTER_NONE);
     if (!hdrt__dispatcher_list_held(queue)) {
         atomic_fetch_add(&queue->wakes, 1); /* it is listed: whoever serves it drops this hold */
@@ -48,7 +50,8 @@ static bool waits_for(const hdrt_queue *producer, const hdrt_queue *queue)
     return false;
 }
 
-hdrt__parked hdrt__park(hdrt_queue *queue, hdrt__timeline *timeline, hdrt_queue *producer, uint64_t value)
+hdrt__parked hdrt__park(hdrt_queue *queue, hdrt__timeline *timeline, bool pinned, hdrt_queue *producer,
+                        uint64_t value)
 {
     hdrt_runtime *runtime = queue->device->runtime;
     pthread_mutex_lock(&runtime->parking);
@@ -56,7 +59,7 @@ hdrt__parked hdrt__park(hdrt_queue *queue, hdrt__timeline *timeline, hdrt_queue 
     if (!cycle) {
         queue->parked = true;
         queue->parked_on = producer;
-        queue->parked_at = timeline;
+        queue->parked_at = pinned ? timeline : NULL;
         queue->watch = (hdrt__timeline_watch){.value = value, .step = HDRT__TIMELINE_COMMITTED, .wake = wake};
         atomic_store(&queue->committer, HDRT__COMMITTER_PARKED);
     }

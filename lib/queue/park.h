@@ -15,9 +15,10 @@ typedef enum hdrt__parked {
     HDRT__PARKED_CYCLE, /* it never would; the thread's message says why */
 } hdrt__parked;
 
-/* The committer: park the queue until `value` of a pinned timeline is committed, or never will be. `producer`: the
+/* The committer: park the queue until `value` of a timeline is committed, or never will be. `producer`: the
  * queue that the timeline is of, with a hold, or NULL. */
-hdrt__parked hdrt__park(hdrt_queue *queue, hdrt__timeline *timeline, hdrt_queue *producer, uint64_t value);
+hdrt__parked hdrt__park(hdrt_queue *queue, hdrt__timeline *timeline, bool pinned, hdrt_queue *producer,
+                        uint64_t value);
 
 /* The committer, under no lock: drop what those who woke the queue left. Must have a hold of its own. */
 void hdrt__park_tidy(hdrt_queue *queue);

@@ -110,7 +110,7 @@ struct hdrt_queue {
     hdrt_queue *parked_on;     /* held, until somebody may drop it; NULL: on a host timeline */
     hdrt_queue *next_listed;   /* the dispatcher's */
     union {
-        hdrt__timeline *parked_at; /* PARKED: pinned */
+        hdrt__timeline *parked_at; /* PARKED: pinned; NULL: the producer's, which is held */
         hdrt__stream *stalled_by;  /* STALLED: held; NULL: its own completion */
     };
     union {

@@ -17,7 +17,7 @@
 #define ASKED 4u
 #define ASKED_EACH_NS 20000u
 /* How long launches pend while there is other work. */
-#define PENDING_NS 40000u
+#define PENDING_NS 60000u
 /* Processors from which on a second dispatcher does not take what others need. */
 #define PROCESSORS_FOR_TWO 8
 
