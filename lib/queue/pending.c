@@ -48,7 +48,9 @@ bool hdrt__pending_add(hdrt__stream *stream, hdrt_queue *queue, uint64_t positio
     }
     uint32_t i = pending->count++;
     hdrt__op *kept = &pending->ops[i];
-    *kept = *op;
+    kept->kind = op->kind; /* not all of it: who waits may flag the place just now */
+    kept->parameter_bytes = op->parameter_bytes;
+    kept->launch = op->launch;
     op->launch.outside = NULL;
     void **pointers = pending->pointers + pending->pointer_count;
     hdrt__run_point_at(kept, pointers);
