@@ -46,6 +46,7 @@ typedef struct hdrt_device hdrt_device;
 typedef struct hdrt_queue hdrt_queue;
 typedef struct hdrt_module hdrt_module;
 typedef struct hdrt_kernel hdrt_kernel;
+typedef struct hdrt_graph hdrt_graph;
 typedef struct hdrt_timer hdrt_timer;
 typedef struct hdrt_timeline hdrt_timeline;
 
@@ -87,6 +88,7 @@ template <typename T> T sized()
 #include <hdrt/cache.h>
 #include <hdrt/jit.h>
 #include <hdrt/queue.h>
+#include <hdrt/graph.h>
 
 #ifdef __cplusplus
 }

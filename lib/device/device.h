@@ -34,7 +34,7 @@ typedef enum hdrt__device_state {
     HDRT__DEVICE_LOST,
 } hdrt__device_state;
 
-/* Launches that a stream remembers, to name those in flight when the device is lost. */
+/* Operations that a stream remembers, to name those in flight when the device is lost. */
 #define HDRT__RECENT_LAUNCHES 16u
 
 typedef struct hdrt__recent_launch {
@@ -42,7 +42,7 @@ typedef struct hdrt__recent_launch {
     uint64_t position; /* in the queue */
     char queue[32], kernel[64]; /* cut where they are longer; a queue without a name has its number */
     uint32_t queue_number;
-    hdrt_grid grid;
+    hdrt_grid grid; /* no threads: it is no launch, and `kernel` says what */
 } hdrt__recent_launch;
 
 /* A stream as its device knows it: to name what was in flight. Embedded in the stream. */
@@ -164,6 +164,9 @@ void hdrt__device_stream_leave(hdrt_device *device, hdrt__device_stream *stream)
 /* Remember a launch that is about to be handed over. */
 void hdrt__device_stream_launch(hdrt__device_stream *stream, uint64_t sequence, const hdrt__device_queue *queue,
                                 uint64_t position, const char *kernel, const hdrt_grid *grid);
+/* The same of something else; `what`: "a copy", say. */
+void hdrt__device_stream_note(hdrt__device_stream *stream, uint64_t sequence, const hdrt__device_queue *queue,
+                              uint64_t position, const char *what);
 /* A queue's name. \return it, or `buffer` with the default one. */
 #define HDRT__QUEUE_NAME_BYTES 24u
 const char *hdrt__device_queue_name(const hdrt__device_queue *queue, char buffer[HDRT__QUEUE_NAME_BYTES]);

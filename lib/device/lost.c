@@ -38,10 +38,13 @@ static void name_launches(hdrt__buffer *text, hdrt__device_stream *stream, uint3
         }
         char number[HDRT__QUEUE_NAME_BYTES];
         snprintf(number, sizeof number, "queue %u", launch->queue_number);
-        hdrt__buffer_format(text, "%s%s <<<(%u,%u,%u), (%u,%u,%u), %u>>> of queue '%s' at position %llu",
-                            named ? ", " : "", launch->kernel, launch->grid.grid[0], launch->grid.grid[1],
-                            launch->grid.grid[2], launch->grid.block[0], launch->grid.block[1], launch->grid.block[2],
-                            launch->grid.shared, launch->queue[0] ? launch->queue : number,
+        hdrt__buffer_format(text, "%s%s", named ? ", " : "", launch->kernel);
+        if (launch->grid.block[0]) {
+            hdrt__buffer_format(text, " <<<(%u,%u,%u), (%u,%u,%u), %u>>>", launch->grid.grid[0], launch->grid.grid[1],
+                                launch->grid.grid[2], launch->grid.block[0], launch->grid.block[1],
+                                launch->grid.block[2], launch->grid.shared);
+        }
+        hdrt__buffer_format(text, " of queue '%s' at position %llu", launch->queue[0] ? launch->queue : number,
                             (unsigned long long)launch->position);
         named = true;
         ++*count;
@@ -220,6 +223,13 @@ void hdrt__device_stream_launch(hdrt__device_stream *stream, uint64_t sequence, 
     copy_cut(launch->queue, sizeof launch->queue, queue->name ? queue->name : "");
     copy_cut(launch->kernel, sizeof launch->kernel, kernel);
     pthread_mutex_unlock(&stream->recent_lock);
+}
+
+void hdrt__device_stream_note(hdrt__device_stream *stream, uint64_t sequence, const hdrt__device_queue *queue,
+                              uint64_t position, const char *what)
+{
+    const hdrt_grid none = {{0}, {0}, 0};
+    hdrt__device_stream_launch(stream, sequence, queue, position, what, &none);
 }
 
 hdrt_status hdrt__device_launches(hdrt_device *device, hdrt__uses *uses)

@@ -8,6 +8,7 @@
 #include "queue/commit.h"
 #include "queue/enqueue.h"
 #include "queue/follow.h"
+#include "queue/record.h"
 
 /* ---- allocating -------------------------------------------------------------------------------------------------- */
 
@@ -225,6 +226,9 @@ hdrt_status hdrt_free(hdrt_queue *queue, hdrt_ptr ptr)
         return HDRT_OK;
     }
     status = hdrt__check_capture(queue, "hdrt_free");
+    if (status == HDRT_OK && hdrt__is_recorded(queue)) {
+        status = hdrt__record_check("hdrt_free", HDRT__OP_FREE);
+    }
     if (status != HDRT_OK) {
         hdrt__registry_restore(range);
         return status;

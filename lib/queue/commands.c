@@ -7,6 +7,7 @@
 #include "memory/registry.h"
 #include "queue/commit.h"
 #include "queue/enqueue.h"
+#include "queue/graph.h"
 #include "queue/region.h"
 #include "queue/stream_call.h"
 #include "queue/timer.h"
@@ -172,6 +173,8 @@ hdrt_status hdrt__op_hand_over(hdrt_queue *queue, hdrt__stream *stream, hdrt__op
         status = hdrt__device_check(device, HDRT__CALL(device->driver, cuEventRecord, op->cuda_event, stream->handle),
                                     "recording a CUevent of the caller's");
         break;
+    case HDRT__OP_REPLAY:
+        return hdrt__graph_hand_over(queue, stream, op, position, out_commands);
     case HDRT__OP_FREE:
         status = free_memory(queue, stream, op);
         break;

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "memory/registry.h"
 #include "queue/enqueue.h"
+#include "queue/record.h"
 
 /* ---- host memory ------------------------------------------------------------------------------------------------- */
 
@@ -52,6 +53,9 @@ static hdrt_status write_snapshot(hdrt__enqueue *enqueue, hdrt_ptr dst, const vo
     hdrt__snapshot *snapshot;
     hdrt__scope scope;
     hdrt__op *op;
+    if (hdrt__is_recorded(queue)) {
+        return hdrt__record_refuse(enqueue->function, "copies of pageable memory and no snapshots");
+    }
     hdrt_status status = hdrt__device_enter(queue->device, &scope);
     if (status != HDRT_OK) {
         return status;

@@ -6,6 +6,7 @@
 #include "device/callbacks.h"
 #include "queue/commit.h"
 #include "queue/dispatcher.h"
+#include "queue/record.h"
 #include "queue/scheduler.h"
 
 /* ---- beginning --------------------------------------------------------------------------------------------------- */
@@ -151,14 +152,30 @@ static hdrt_status make_room(hdrt_queue *queue)
     return HDRT_OK; /* what failed shows in the queue's state */
 }
 
+/* Under the queue's lock, which stays held on HDRT_OK. */
+static hdrt_status reserve_recorded(hdrt__enqueue *enqueue, hdrt__op_kind kind, hdrt__op **out_op)
+{
+    hdrt_status status = hdrt__record_check(enqueue->function, kind);
+    if (status != HDRT_OK) {
+        return hdrt__enqueue_cancel(enqueue, status);
+    }
+    enqueue->recorded.kind = (uint8_t)kind;
+    enqueue->recorded.detail = 0;
+    enqueue->recorded.cooperative = false;
+    enqueue->position = hdrt__queue_position(enqueue->queue);
+    *out_op = &enqueue->recorded;
+    return HDRT_OK;
+}
+
 /* On HDRT_OK there is room, and the lock is held. */
 static hdrt_status lock_with_room(hdrt_queue *queue)
 {
     for (bool asked = false;;) {
         pthread_mutex_lock(&queue->lock);
         hdrt_status status = check_state(queue);
-        bool full = status == HDRT_OK && is_full(queue);
-        bool standing = status == HDRT_OK && !full && stands(queue);
+        bool takes_room = status == HDRT_OK && !hdrt__is_recorded(queue);
+        bool full = takes_room && is_full(queue);
+        bool standing = takes_room && !full && stands(queue);
         if (status == HDRT_OK && !full && !standing) {
             return HDRT_OK;
         }
@@ -190,6 +207,10 @@ hdrt_status hdrt__enqueue_reserve(hdrt__enqueue *enqueue, hdrt__op_kind kind, hd
     hdrt_status status = lock_with_room(queue);
     if (status != HDRT_OK) {
         return status;
+    }
+    enqueue->is_recorded = hdrt__is_recorded(queue);
+    if (enqueue->is_recorded) {
+        return reserve_recorded(enqueue, kind, out_op);
     }
     hdrt__op *op = hdrt__ring_reserve(&queue->ring, &queue->scheduler->segments);
     if (!op) {
@@ -301,6 +322,9 @@ static hdrt_status outcome(hdrt_queue *queue, uint64_t position)
 hdrt_status hdrt__enqueue_publish(hdrt__enqueue *enqueue)
 {
     hdrt_queue *queue = enqueue->queue;
+    if (enqueue->is_recorded) {
+        return hdrt__enqueue_cancel(enqueue, hdrt__record_operation(enqueue));
+    }
     uint64_t position = enqueue->position;
     hdrt__op_kind kind = (hdrt__op_kind)queue->ring.tail->ops[position - queue->ring.tail->first].kind;
     hdrt__ring_publish(&queue->ring);
@@ -403,6 +427,9 @@ hdrt_status hdrt__direct_begin(hdrt__enqueue *enqueue, hdrt__direct_wish wish, h
     for (;;) {
         pthread_mutex_lock(&queue->lock);
         hdrt_status status = check_state(queue);
+        if (status == HDRT_OK && hdrt__is_recorded(queue)) {
+            status = hdrt__record_refuse(enqueue->function, "allocations and no copies of pageable memory");
+        }
         bool taken = status == HDRT_OK && take_direct(enqueue, wish);
         pthread_mutex_unlock(&queue->lock);
         if (taken) {

@@ -22,8 +22,10 @@
 typedef struct hdrt__enqueue {
     hdrt_queue *queue;
     const char *function;
-    uint64_t position; /* of the operation, once RESERVED */
+    uint64_t position; /* of the operation, once RESERVED; of the one before it, if it is recorded */
     bool at_once;      /* the calling thread is to commit it if it can: it will fail */
+    bool is_recorded;  /* once RESERVED: it goes into a graph */
+    hdrt__op recorded; /* the operation's place then */
 } hdrt__enqueue;
 
 /* \return HDRT_OK; HDRT_ERROR_INVALID_ARGUMENT (NULL), _FORKED, _DEVICE_LOST, _QUEUE_FAILED, _CAPTURING, _DRIVER. */

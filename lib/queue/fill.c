@@ -4,10 +4,11 @@
 
 #include "base/number.h"
 #include "base/status.h"
+#include "queue/check.h"
 #include "queue/enqueue.h"
 
-static hdrt_status check_fill(hdrt_queue *queue, hdrt_ptr dst, const void *pattern, uint32_t pattern_bytes,
-                              uint64_t count)
+hdrt_status hdrt__check_fill(hdrt_device *device, hdrt_ptr dst, const void *pattern, uint32_t pattern_bytes,
+                             uint64_t count)
 {
     hdcu_context context;
     size_t bytes;
@@ -32,7 +33,7 @@ static hdrt_status check_fill(hdrt_queue *queue, hdrt_ptr dst, const void *patte
                           "hdrt_fill: %llu times %u bytes are more than an address can count",
                           (unsigned long long)count, pattern_bytes);
     }
-    return hdrt__check_device_range(queue->device, dst, bytes, "hdrt_fill: the destination", &context);
+    return hdrt__check_device_range(device, dst, bytes, "hdrt_fill: the destination", &context);
 }
 
 hdrt_status hdrt_fill(hdrt_queue *queue, hdrt_ptr dst, const void *pattern, uint32_t pattern_bytes, uint64_t count)
@@ -41,7 +42,7 @@ hdrt_status hdrt_fill(hdrt_queue *queue, hdrt_ptr dst, const void *pattern, uint
     hdrt__op *op;
     hdrt_status status = hdrt__enqueue_begin(&enqueue, queue, "hdrt_fill");
     if (status == HDRT_OK) {
-        status = check_fill(queue, dst, pattern, pattern_bytes, count);
+        status = hdrt__check_fill(queue->device, dst, pattern, pattern_bytes, count);
     }
     if (status != HDRT_OK) {
         return status;

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "queue/enqueue.h"
+#include "queue/record.h"
 #include "queue/scheduler.h"
 
 /* The stream of an exclusive queue is otherwise made by its first commit. */
@@ -48,6 +49,9 @@ hdrt_status hdrt_queue_stream(hdrt_queue *queue, struct CUstream_st **out_stream
                           "hdrt_queue_stream: queue '%s' is not exclusive, its stream may change and be shared: create "
                           "it with hdrt_queue_options.exclusive",
                           HDRT__QUEUE_NAME(queue));
+    }
+    if (hdrt__is_recorded(queue)) {
+        return hdrt__record_refuse("hdrt_queue_stream", "work of the caller's");
     }
     status = queue->stream ? HDRT_OK : make_stream(queue);
     if (status != HDRT_OK) {

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "jit/kernel.h"
+#include "queue/check.h"
 #include "queue/enqueue.h"
 
 /* ---- what arguments, attributes and limits can tell -------------------------------------------------------------- */
@@ -85,6 +86,16 @@ static bool is_empty(const hdrt_grid *grid)
     return !grid->grid[0] || !grid->grid[1] || !grid->grid[2];
 }
 
+hdrt_status hdrt__check_launch(hdrt_device *device, hdrt_kernel *kernel, const hdrt_grid *grid,
+                               const void *const *args, const uint32_t *kinds, uint32_t count)
+{
+    hdrt_status status = hdrt__kernel_check_arguments(kernel, args, kinds, count);
+    if (status == HDRT_OK) {
+        status = check_grid(device, kernel, grid);
+    }
+    return status == HDRT_OK ? hdrt__kernel_check_block(kernel, grid) : status;
+}
+
 static hdrt_status check_launch(hdrt_queue *queue, hdrt_kernel *kernel, const hdrt_launch_options *options,
                                 const void *const *args, const uint32_t *kinds, uint32_t count)
 {
@@ -99,13 +110,7 @@ static hdrt_status check_launch(hdrt_queue *queue, hdrt_kernel *kernel, const hd
     }
     hdrt_status status = check_options(options);
     if (status == HDRT_OK) {
-        status = hdrt__kernel_check_arguments(kernel, args, kinds, count);
-    }
-    if (status == HDRT_OK) {
-        status = check_grid(queue->device, kernel, &options->grid);
-    }
-    if (status == HDRT_OK) {
-        status = hdrt__kernel_check_block(kernel, &options->grid);
+        status = hdrt__check_launch(queue->device, kernel, &options->grid, args, kinds, count);
     }
     if (status == HDRT_OK && options->cooperative && !is_empty(&options->grid)) {
         status = check_cooperative(queue->device, kernel, &options->grid);
@@ -119,18 +124,18 @@ static hdrt_status check_launch(hdrt_queue *queue, hdrt_kernel *kernel, const hd
 static hdrt_status hold_module(const hdrt__enqueue *enqueue, hdrt_module *module)
 {
     hdrt_queue *queue = enqueue->queue;
-    hdrt__held_module *held = queue->modules;
+    hdrt__held *held = queue->held;
     while (held && held->module != module) {
         held = held->next;
     }
     if (!held) {
-        held = malloc(sizeof *held);
+        held = calloc(1, sizeof *held);
         if (!held) {
             return hdrt__fail_memory(sizeof *held, "the hold of a module");
         }
         held->module = module;
-        held->next = queue->modules;
-        queue->modules = held;
+        held->next = queue->held;
+        queue->held = held;
         hdrt__module_hold(module);
     }
     held->position = enqueue->position;

@@ -30,6 +30,7 @@ typedef enum hdrt__op_kind {
     HDRT__OP_TIMESTAMP,
     HDRT__OP_CUDA_RECORD, /* of an event of the caller's */
     HDRT__OP_FREE,
+    HDRT__OP_REPLAY,    /* of a graph */
     HDRT__OP_FOREIGN,   /* stands for what the caller enqueued on the stream himself */
     HDRT__OP_WAIT,      /* for an event: no command of its own */
     HDRT__OP_FOLLOW,    /* for a point in a stream: the same */
@@ -38,6 +39,7 @@ typedef enum hdrt__op_kind {
 
 struct hdrt__stream;
 struct hdrt__region;
+struct hdrt__plan;
 
 /* What is up to `sequence` in a stream. Holds the stream. */
 typedef struct hdrt__point {
@@ -83,6 +85,10 @@ typedef struct hdrt__op {
         hdrt_timer *timer; /* held */
         hdcu_event cuda_event; /* the caller's */
         hdrt__range *range; /* taken out of the registry */
+        struct {
+            hdrt_graph *graph; /* both held by the queue */
+            struct hdrt__plan *plan;
+        } replay;
         struct {
             hdrt_event event;
             hdrt_queue *producer; /* held; NULL: a host timeline's, or it has ended */

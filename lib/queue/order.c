@@ -8,22 +8,29 @@
 #include "queue/commit.h"
 #include "queue/enqueue.h"
 #include "queue/pending.h"
+#include "queue/record.h"
 
 /* ---- recording --------------------------------------------------------------------------------------------------- */
 
 /* A position after what the caller may have enqueued on the stream himself. */
 static void take_foreign_position(hdrt_queue *queue)
 {
-    hdrt__enqueue enqueue = {.queue = queue, .function = "hdrt_queue_record"};
+    hdrt__enqueue enqueue;
     hdrt__op *op;
-    if (atomic_load_explicit(&queue->foreign_work, memory_order_relaxed) &&
-        hdrt__enqueue_reserve(&enqueue, HDRT__OP_FOREIGN, &op) == HDRT_OK) {
+    if (!atomic_load_explicit(&queue->foreign_work, memory_order_relaxed)) {
+        return;
+    }
+    enqueue.queue = queue;
+    enqueue.function = "hdrt_queue_record";
+    enqueue.at_once = false;
+    if (hdrt__enqueue_reserve(&enqueue, HDRT__OP_FOREIGN, &op) == HDRT_OK) {
         hdrt__enqueue_publish(&enqueue);
     }
 }
 
 hdrt_event hdrt_queue_record(hdrt_queue *queue)
 {
+    hdrt_event recorded;
     if (!queue) {
         return (hdrt_event){0, 0};
     }
@@ -34,6 +41,9 @@ hdrt_event hdrt_queue_record(hdrt_queue *queue)
     if (hdrt__device_is_lost(queue->device)) {
         /* All from there on failed when the device was lost. */
         return hdrt__timeline_event(timeline, atomic_load(&timeline->completed) + 1);
+    }
+    if (hdrt__record_event(queue, &recorded)) {
+        return recorded;
     }
     take_foreign_position(queue);
     uint64_t value = hdrt__queue_position(queue);
@@ -73,7 +83,7 @@ hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event)
     hdrt__enqueue enqueue;
     hdrt__op *op;
     hdrt_status status = hdrt__enqueue_begin(&enqueue, queue, "hdrt_queue_wait");
-    if (status != HDRT_OK) {
+    if (status != HDRT_OK || hdrt__record_wait(queue, event, &status)) {
         return status;
     }
     status = hdrt__event_look(queue->device->runtime, event, false, NULL);
@@ -282,6 +292,9 @@ hdrt_status hdrt_queue_wait_cuda_event(hdrt_queue *queue, struct CUevent_st *eve
     }
     if (!event) {
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_queue_wait_cuda_event: the event is NULL");
+    }
+    if (hdrt__is_recorded(queue)) {
+        return hdrt__record_check(enqueue.function, HDRT__OP_FOLLOW);
     }
     status = hdrt__enqueue_room(&enqueue);
     if (status != HDRT_OK) {

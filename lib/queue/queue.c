@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "queue/commit.h"
 #include "queue/dispatcher.h"
+#include "queue/graph.h"
 #include "queue/park.h"
 #include "queue/scheduler.h"
 #include "driver/thread.h"
@@ -37,13 +38,13 @@ static bool try_hold(void *owner)
     return references != 0;
 }
 
-/* Modules that nothing enqueued uses any more. \return them, off the queue. */
-static hdrt__held_module *modules_done(hdrt_queue *queue, uint64_t completed)
+/* Modules and graphs that nothing enqueued uses any more. \return them, off the queue. */
+static hdrt__held *held_done(hdrt_queue *queue, uint64_t completed)
 {
-    hdrt__held_module *done = NULL;
+    hdrt__held *done = NULL;
     pthread_mutex_lock(&queue->lock);
-    for (hdrt__held_module **link = &queue->modules; *link;) {
-        hdrt__held_module *held = *link;
+    for (hdrt__held **link = &queue->held; *link;) {
+        hdrt__held *held = *link;
         if (held->position <= completed) {
             *link = held->next;
             held->next = done;
@@ -56,13 +57,18 @@ static hdrt__held_module *modules_done(hdrt_queue *queue, uint64_t completed)
     return done;
 }
 
-static void release_modules(hdrt__held_module *modules)
+static void release_held(hdrt__held *held)
 {
-    while (modules) {
-        hdrt__held_module *next = modules->next;
-        hdrt__module_release(modules->module);
-        free(modules);
-        modules = next;
+    while (held) {
+        hdrt__held *next = held->next;
+        if (held->module) {
+            hdrt__module_release(held->module);
+        } else {
+            hdrt__plan_drop(held->plan);
+            hdrt__graph_drop(held->graph);
+        }
+        free(held);
+        held = next;
     }
 }
 
@@ -73,7 +79,7 @@ static void end(hdrt_queue *queue)
     hdrt__park_tidy(queue);
     hdrt__device_queue_leave(device, &queue->entry);
     hdrt__timeline_retire(queue->entry.timeline, queue->failure);
-    release_modules(modules_done(queue, UINT64_MAX));
+    release_held(held_done(queue, UINT64_MAX));
     for (uint8_t i = 0; i < queue->point_count; i++) {
         hdrt__stream_drop(queue->points[i].stream);
     }
@@ -109,7 +115,7 @@ const hdrt__timeline_source hdrt__queue_source = {try_hold, source_drop, source_
 void hdrt__queue_landed(hdrt_queue *queue, uint64_t position)
 {
     hdrt__timeline_complete(queue->entry.timeline, position);
-    release_modules(modules_done(queue, position));
+    release_held(held_done(queue, position));
 }
 
 void hdrt__points_wait(hdrt_queue *queue)

@@ -42,6 +42,7 @@
 #include "queue/stream.h"
 
 struct hdrt__scheduler;
+struct hdrt__recorded_queue;
 
 typedef enum hdrt__queue_state {
     HDRT__QUEUE_OPEN,
@@ -64,12 +65,15 @@ typedef enum hdrt__committer {
 #define HDRT__RING_LIMIT_DEFAULT 4096u
 #define HDRT__POINTS 2u
 
-/* A module that operations use, up to a position. */
-typedef struct hdrt__held_module {
-    struct hdrt__held_module *next;
+/* A module, or a graph and its plan, that operations use up to a position; or the recording that it is in. */
+typedef struct hdrt__held {
+    struct hdrt__held *next;
     hdrt_module *module;
+    hdrt_graph *graph;
+    struct hdrt__plan *plan; /* with graph */
+    struct hdrt__recorded_queue *recording; /* of a queue that is_recorded: taken out by who ends it */
     uint64_t position;
-} hdrt__held_module;
+} hdrt__held;
 
 /* Three parts, each for itself in the cache: what hardly changes, what is written by who enqueues, by who commits. */
 struct hdrt_queue {
@@ -90,9 +94,10 @@ struct hdrt_queue {
     _Atomic uint8_t state;     /* an hdrt__queue_state; written under lock */
     _Atomic uint8_t wakes;     /* holds that those who woke it could not drop */
     _Atomic uint8_t urgency;   /* the most urgent class of those who wait for it */
+    atomic_bool is_recorded;   /* operations go into a graph; written under lock */
 
     /* Under lock: */
-    hdrt__held_module *modules;
+    hdrt__held *held;
     hdrt__failure *failure; /* of a FAILED queue; NULL: it found no memory */
     uint64_t dropped; /* operations up to here are dropped when they are met */
     _Atomic uint64_t hazard; /* last position that may write host memory or wait for what does */

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/status.h"
 #include "memory/registry.h"
+#include "queue/check.h"
 #include "queue/enqueue.h"
 #include "queue/region.h"
 
@@ -25,10 +26,10 @@ static bool extent(const region *box, const hdrt_region_side *side, uint64_t *ou
     return true;
 }
 
-static hdrt_status check_pitches(const hdrt_queue *queue, const region *box, const hdrt_region_side *side,
+static hdrt_status check_pitches(const hdrt_device *device, const region *box, const hdrt_region_side *side,
                                  const char *what)
 {
-    uint64_t bytes, pitch_max = queue->device->limits.pitch_max;
+    uint64_t bytes, pitch_max = device->limits.pitch_max;
     if ((box->height > 1 || box->depth > 1) && (side->row_pitch < box->width || side->row_pitch > pitch_max)) {
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
                           "%s: a row pitch of %llu bytes: rows have %llu bytes, and the device allows %llu", what,
@@ -48,26 +49,26 @@ static hdrt_status check_pitches(const hdrt_queue *queue, const region *box, con
     return HDRT_OK;
 }
 
-static hdrt_status check_side(hdrt_queue *queue, region *box, const hdrt_region_side *side, const char *what,
+static hdrt_status check_side(hdrt_device *device, region *box, const hdrt_region_side *side, const char *what,
                               hdcu_context *out_context)
 {
     uint64_t bytes = 0;
-    hdrt_status status = check_pitches(queue, box, side, what);
+    hdrt_status status = check_pitches(device, box, side, what);
     if (status != HDRT_OK) {
         return status;
     }
     extent(box, side, &bytes);
-    return side->host ? hdrt__check_host_range(queue->device, side->host, bytes, what, &box->pinned)
-                      : hdrt__check_device_range(queue->device, side->device, bytes, what, out_context);
+    return side->host ? hdrt__check_host_range(device, side->host, bytes, what, &box->pinned)
+                      : hdrt__check_device_range(device, side->device, bytes, what, out_context);
 }
 
-static hdrt_status check_region(hdrt_queue *queue, region *box)
+hdrt_status hdrt__check_region(hdrt_device *device, region *box)
 {
     if (box->dst.host && box->src.host) {
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_copy_region: both sides are on the host: use memcpy");
     }
-    hdrt_status status = check_side(queue, box, &box->dst, "hdrt_copy_region: the destination", &box->dst_context);
-    return status == HDRT_OK ? check_side(queue, box, &box->src, "hdrt_copy_region: the source", &box->src_context)
+    hdrt_status status = check_side(device, box, &box->dst, "hdrt_copy_region: the destination", &box->dst_context);
+    return status == HDRT_OK ? check_side(device, box, &box->src, "hdrt_copy_region: the source", &box->src_context)
                              : status;
 }
 
@@ -94,23 +95,36 @@ static hdrt__call copy_plane(hdrt_queue *queue, hdcu_stream stream, const region
     return HDRT__CALL(queue->device->driver, cuMemcpy2DAsync, &copy, stream);
 }
 
-static hdrt__call copy_box(hdrt_queue *queue, hdcu_stream stream, const region *box, bool peers)
+/* Of a box of any depth: pitches that do not matter are made to fit. */
+static hdcu_memcpy3d box_params(const region *box, bool peers)
 {
-    hdcu_memcpy3d copy = {
+    uint64_t dst_row = box->height > 1 || box->depth > 1 ? box->dst.row_pitch : box->width;
+    uint64_t src_row = box->height > 1 || box->depth > 1 ? box->src.row_pitch : box->width;
+    return (hdcu_memcpy3d){
         .source_type = side_type(&box->src, peers),
         .source_host = box->src.host,
         .source_device = box->src.host ? 0 : box->src.device,
-        .source_pitch = box->src.row_pitch,
-        .source_height = box->src.slice_pitch / box->src.row_pitch,
+        .source_pitch = src_row,
+        .source_height = box->depth > 1 ? box->src.slice_pitch / src_row : box->height,
         .destination_type = side_type(&box->dst, peers),
         .destination_host = box->dst.host,
         .destination_device = box->dst.host ? 0 : box->dst.device,
-        .destination_pitch = box->dst.row_pitch,
-        .destination_height = box->dst.slice_pitch / box->dst.row_pitch,
+        .destination_pitch = dst_row,
+        .destination_height = box->depth > 1 ? box->dst.slice_pitch / dst_row : box->height,
         .width_bytes = box->width,
         .height = box->height,
         .depth = box->depth,
     };
+}
+
+hdcu_memcpy3d hdrt__region_params(const hdrt__region *box)
+{
+    return box_params(box, false);
+}
+
+static hdrt__call copy_box(hdrt_queue *queue, hdcu_stream stream, const region *box, bool peers)
+{
+    hdcu_memcpy3d copy = box_params(box, peers);
     return HDRT__CALL(queue->device->driver, cuMemcpy3DAsync, &copy, stream);
 }
 
@@ -168,6 +182,6 @@ hdrt_status hdrt_copy_region(hdrt_queue *queue, const hdrt_region_side *dst, con
     }
     box.dst = *dst;
     box.src = *src;
-    status = check_region(queue, &box);
+    status = hdrt__check_region(queue->device, &box);
     return status == HDRT_OK ? enqueue_region(&enqueue, &box) : status;
 }

@@ -13,6 +13,8 @@ typedef struct hdrt__region {
     bool pinned; /* of the host side, if there is one */
 } hdrt__region;
 
+/* A node's parameters, of a copy within one device. */
+hdcu_memcpy3d hdrt__region_params(const hdrt__region *region);
 /* Hand the copy over. */
 hdrt__call hdrt__region_copy(hdrt_queue *queue, hdcu_stream stream, const hdrt__region *region);
 

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "queue/commit.h"
+
+typedef struct hdrt__graph_recording {
+    hdrt_graph *graph;
+    hdrt__timeline *timeline;
+    uint32_t queue_count;
+    hdrt__recorded_queue *queues;
+    pthread_mutex_t lock;
+    /* Under lock: */
+    hdrt__plan *plan;
+    uint32_t *events; /* frontiers, queue_count numbers each; value 1 is the first */
+    uint32_t event_count, event_capacity;
+} recording;
+
+/* Under the queue's lock; NULL: it is not recorded. */
+static hdrt__recorded_queue *recorded_of(const hdrt_queue *queue)
+{
+    const hdrt__held *held = hdrt__is_recorded(queue) ? queue->held : NULL;
+    while (held && !held->recording) {
+        held = held->next;
+    }
+    return held ? held->recording : NULL;
+}
+
+/* ---- beginning and ending ---------------------------------------------------------------------------------------- */
+
+/* Events of the recording mean nothing to others: their timeline has failed. */
+static hdrt_status make_timeline(recording *of)
+{
+    hdrt_status status = hdrt__timeline_acquire(of->graph->device->runtime, NULL, NULL, &of->timeline);
+    if (status != HDRT_OK) {
+        return status;
+    }
+    hdrt__failure *failure = hdrt__failure_create(
+        HDRT_ERROR_EVENT_FAILED,
+        "an event of a graph's recording: only queues of that recording can wait for it, until it ends");
+    hdrt__timeline_fail(of->timeline, 1, failure);
+    hdrt__failure_drop(failure);
+    return HDRT_OK;
+}
+
+static void recording_free(recording *of)
+{
+    if (of->timeline) {
+        hdrt__timeline_retire(of->timeline, NULL);
+    }
+    for (uint32_t i = 0; of->queues && i < of->queue_count; i++) {
+        free(of->queues[i].frontier);
+    }
+    pthread_mutex_destroy(&of->lock);
+    free(of->events);
+    free(of->queues);
+    free(of);
+}
+
+static recording *recording_new(hdrt_graph *graph, hdrt_queue *const *queues, uint32_t count)
+{
+    recording *of = calloc(1, sizeof *of);
+    if (!of) {
+        hdrt__fail_memory(sizeof *of, "a graph's recording");
+        return NULL;
+    }
+    pthread_mutex_init(&of->lock, NULL);
+    of->graph = graph;
+    of->queue_count = count;
+    of->queues = calloc(count, sizeof *of->queues);
+    bool made = of->queues != NULL;
+    for (uint32_t i = 0; made && i < count; i++) {
+        of->queues[i] = (hdrt__recorded_queue){
+            .recording = of, .queue = queues[i], .index = i, .frontier = calloc(count, sizeof(uint32_t))};
+        made = of->queues[i].frontier != NULL;
+    }
+    if (!made) {
+        hdrt__fail_memory(count * count * sizeof(uint32_t), "a graph's recording");
+    } else {
+        of->plan = hdrt__plan_create();
+        made = of->plan && make_timeline(of) == HDRT_OK;
+    }
+    if (!made) {
+        hdrt__plan_drop(of->plan);
+        recording_free(of);
+        return NULL;
+    }
+    return of;
+}
+
+static hdrt_status attach(hdrt__recorded_queue *recorded)
+{
+    hdrt_queue *queue = recorded->queue;
+    hdrt_status status = HDRT_OK;
+    pthread_mutex_lock(&queue->lock);
+    if (hdrt__is_recorded(queue)) {
+        status = hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                            "hdrt_graph_begin: queue '%s' is being recorded already: each queue can be once",
+                            HDRT__QUEUE_NAME(queue));
+    } else if (atomic_load(&queue->foreign_work)) {
+        status = hdrt__fail(HDRT_ERROR_UNSUPPORTED,
+                            "hdrt_graph_begin: queue '%s' has a stream on which the caller may enqueue himself, which "
+                            "cannot be recorded",
+                            HDRT__QUEUE_NAME(queue));
+    } else if (atomic_load(&queue->state) == HDRT__QUEUE_FAILED) {
+        status = hdrt__queue_failed_status(queue);
+    } else {
+        hdrt__queue_hold(queue);
+        recorded->held = (hdrt__held){.next = queue->held, .recording = recorded, .position = UINT64_MAX};
+        queue->held = &recorded->held;
+        atomic_store(&queue->is_recorded, true);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}
+
+static void detach(hdrt__recorded_queue *recorded)
+{
+    hdrt_queue *queue = recorded->queue;
+    pthread_mutex_lock(&queue->lock);
+    hdrt__held **link = &queue->held;
+    while (*link != &recorded->held) {
+        link = &(*link)->next;
+    }
+    *link = recorded->held.next;
+    atomic_store(&queue->is_recorded, false);
+    pthread_mutex_unlock(&queue->lock);
+    hdrt__queue_drop(queue);
+}
+
+hdrt_status hdrt__graph_recording_create(hdrt_graph *graph, hdrt_queue *const *queues, uint32_t count,
+                                   recording **out_recording)
+{
+    recording *of = recording_new(graph, queues, count);
+    hdrt_status status = of ? HDRT_OK : HDRT_ERROR_OUT_OF_MEMORY;
+    uint32_t attached = 0;
+    while (status == HDRT_OK && attached < count) {
+        status = attach(&of->queues[attached]);
+        attached += status == HDRT_OK;
+    }
+    if (of && status != HDRT_OK) {
+        while (attached) {
+            detach(&of->queues[--attached]);
+        }
+        hdrt__plan_drop(of->plan);
+        recording_free(of);
+        of = NULL;
+    }
+    *out_recording = of;
+    return status;
+}
+
+void hdrt__graph_recording_end(recording *of)
+{
+    for (uint32_t i = 0; i < of->queue_count; i++) {
+        detach(&of->queues[i]);
+    }
+}
+
+hdrt__plan *hdrt__graph_recording_destroy(recording *of)
+{
+    hdrt__plan *plan = of->plan;
+    recording_free(of);
+    return plan;
+}
+
+uint32_t hdrt__graph_recording_count(recording *of)
+{
+    pthread_mutex_lock(&of->lock);
+    uint32_t count = of->plan->count;
+    pthread_mutex_unlock(&of->lock);
+    return count;
+}
+
+/* ---- operations -------------------------------------------------------------------------------------------------- */
+
+hdrt_status hdrt__record_refuse(const char *function, const char *what)
+{
+    return hdrt__fail(HDRT_ERROR_UNSUPPORTED,
+                      "%s: the queue is being recorded into a graph, which holds no %s: end the recording first",
+                      function, what);
+}
+
+hdrt_status hdrt__record_check(const char *function, hdrt__op_kind kind)
+{
+    switch (kind) {
+    case HDRT__OP_NOTHING:
+    case HDRT__OP_LAUNCH:
+    case HDRT__OP_COPY:
+    case HDRT__OP_REGION:
+    case HDRT__OP_FILL:
+        return HDRT_OK;
+    case HDRT__OP_HOST:
+        return hdrt__record_refuse(function, "host calls");
+    case HDRT__OP_TIMESTAMP:
+        return hdrt__record_refuse(function, "timestamps");
+    case HDRT__OP_FREE:
+        return hdrt__record_refuse(function, "allocations and frees");
+    case HDRT__OP_REPLAY:
+        return hdrt__record_refuse(function, "other graphs");
+    default:
+        return hdrt__record_refuse(function, "waits for others and events of the caller's");
+    }
+}
+
+/* Under the recording's lock. */
+static hdrt_status add_node(recording *of, hdrt__recorded_queue *recorded, const char *function, const hdrt__op *op)
+{
+    uint32_t after[HDRT_GRAPH_QUEUES], count = 0;
+    for (uint32_t i = 0; i < of->queue_count; i++) {
+        if (recorded->frontier[i]) {
+            after[count++] = recorded->frontier[i] - 1;
+        }
+    }
+    hdrt_status status = hdrt__plan_add(of->plan, function, op, after, count);
+    if (status == HDRT_OK) {
+        memset(recorded->frontier, 0, of->queue_count * sizeof *recorded->frontier);
+        recorded->frontier[recorded->index] = of->plan->count;
+    }
+    return status;
+}
+
+hdrt_status hdrt__record_operation(hdrt__enqueue *enqueue)
+{
+    hdrt__recorded_queue *recorded = recorded_of(enqueue->queue);
+    recording *of = recorded->recording;
+    pthread_mutex_lock(&of->lock);
+    hdrt_status status = add_node(of, recorded, enqueue->function, &enqueue->recorded);
+    pthread_mutex_unlock(&of->lock);
+    hdrt__op_release(enqueue->queue, &enqueue->recorded, true);
+    return status;
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
+
+/* Under the recording's lock: a copy of the frontier. \return its value; 0: no memory. */
+static uint64_t keep_frontier(recording *of, const uint32_t *frontier)
+{
+    size_t numbers = of->queue_count;
+    const uint32_t *newest = of->event_count ? of->events + (of->event_count - 1) * numbers : NULL;
+    if (newest && memcmp(newest, frontier, numbers * sizeof *frontier) == 0) {
+        return of->event_count;
+    }
+    if (of->event_count == of->event_capacity) {
+        uint32_t capacity = of->event_capacity ? of->event_capacity * 2 : 16;
+        uint32_t *events = realloc(of->events, capacity * numbers * sizeof *events);
+        if (!events) {
+            return 0;
+        }
+        of->events = events;
+        of->event_capacity = capacity;
+    }
+    memcpy(of->events + of->event_count++ * numbers, frontier, numbers * sizeof *frontier);
+    return of->event_count;
+}
+
+bool hdrt__record_event(hdrt_queue *queue, hdrt_event *out_event)
+{
+    if (!hdrt__is_recorded(queue)) {
+        return false;
+    }
+    pthread_mutex_lock(&queue->lock);
+    hdrt__recorded_queue *recorded = recorded_of(queue);
+    if (recorded) {
+        recording *of = recorded->recording;
+        pthread_mutex_lock(&of->lock);
+        uint64_t value = keep_frontier(of, recorded->frontier);
+        pthread_mutex_unlock(&of->lock);
+        /* Without memory it is an event that no queue knows, so that a wait for it fails. */
+        *out_event = hdrt__timeline_event(of->timeline, value ? value : UINT64_MAX);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return recorded != NULL;
+}
+
+/* The queue's next node comes after the event too. */
+static hdrt_status follow_event(recording *of, hdrt__recorded_queue *recorded, hdrt_event event)
+{
+    hdrt_status status = HDRT_OK;
+    pthread_mutex_lock(&of->lock);
+    if (event.value <= of->event_count) {
+        const uint32_t *frontier = of->events + (event.value - 1) * of->queue_count;
+        for (uint32_t i = 0; i < of->queue_count; i++) {
+            if (frontier[i] > recorded->frontier[i]) {
+                recorded->frontier[i] = frontier[i];
+            }
+        }
+    } else {
+        status = hdrt__fail(HDRT_ERROR_OUT_OF_MEMORY, "hdrt_queue_wait: there was no memory for this event");
+    }
+    pthread_mutex_unlock(&of->lock);
+    return status;
+}
+
+/* Under the queue's lock. */
+static hdrt_status wait_for(hdrt_queue *queue, hdrt__recorded_queue *recorded, hdrt_event event)
+{
+    recording *of = recorded->recording;
+    if (event.timeline == hdrt__timeline_event(of->timeline, 0).timeline && event.value) {
+        return follow_event(of, recorded, event);
+    }
+    hdrt__failure *failure;
+    hdrt_status status = hdrt__event_look(queue->device->runtime, event, false, &failure);
+    if (status == HDRT_NOT_READY) {
+        status = hdrt__fail(HDRT_ERROR_UNSUPPORTED,
+                            "hdrt_queue_wait: queue '%s' is being recorded into a graph, which cannot wait for what is "
+                            "outside of it: let the queue that it is replayed on wait",
+                            HDRT__QUEUE_NAME(queue));
+    } else if (status == HDRT_ERROR_EVENT_FAILED || status == HDRT_ERROR_DEVICE_LOST) {
+        hdrt__fail_with(status, hdrt__failure_text(failure));
+    } else if (status != HDRT_OK) {
+        status = hdrt__fail(status, "hdrt_queue_wait: event {0x%llx, %llu} is of no timeline of this runtime",
+                            (unsigned long long)event.timeline, (unsigned long long)event.value);
+    }
+    hdrt__failure_drop(failure);
+    return status;
+}
+
+bool hdrt__record_wait(hdrt_queue *queue, hdrt_event event, hdrt_status *out_status)
+{
+    if (!hdrt__is_recorded(queue)) {
+        return false;
+    }
+    pthread_mutex_lock(&queue->lock);
+    hdrt__recorded_queue *recorded = recorded_of(queue);
+    if (recorded) {
+        *out_status = wait_for(queue, recorded, event);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return recorded != NULL;
+}
