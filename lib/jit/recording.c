@@ -175,7 +175,8 @@ static void put_line(hdrt__buffer *line, const hdrt__input *input, const hdrt__r
     put_member(line, "compiler", request->compiler == HDRT_COMPILER_CLANG ? "clang" : "nvrtc");
     put_member(line, "kind", kinds[request->kind]);
     put_member(line, "arch", request->arch);
-    hdrt__buffer_format(line, ",\"lower_arch\":%s}\n", request->lower_arch ? "true" : "false");
+    hdrt__buffer_format(line, ",\"lower_arch\":%s,\"libdevice\":%s}\n", request->lower_arch ? "true" : "false",
+                        request->libdevice ? "true" : "false");
 }
 
 /* Strings that name files cannot be said in JSON if they are not UTF-8. */

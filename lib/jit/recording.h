@@ -6,10 +6,11 @@
  *
  *     {"version":1,"path":"/a/k.cu" | "text":"...","name":"...","directory":"/a",
  *      "headers":[{"name":"x.h","text":"..."}],"options":["-DN=4"],"names":["k<int>"],
- *      "compiler":"clang","kind":"ptx","arch":"sm_90","lower_arch":true}
+ *      "compiler":"clang","kind":"ptx","arch":"sm_90","lower_arch":true,"libdevice":false}
  *
  * "path" is the source's file, or "text" its bytes; text that is not UTF-8 stands as "text_base64" instead. "arch" is
- * the target that was asked for, by the device's where the caller named none.
+ * the target that was asked for, by the device's where the caller named none. "libdevice" is false where it must not be
+ * linked: for the soft driver, or where there is none.
  */
 #ifndef HDRT_JIT_RECORDING_H
 #define HDRT_JIT_RECORDING_H

@@ -3,12 +3,6 @@
 # hdjit cache: what its commands print, remove and explain.
 . "${abs_top_srcdir:-.}/tests/tool/lib.sh"
 
-says() { # $1: extended regular expression that a line of out matches, $2: what is checked
-    grep -Eq -- "$1" out
-    result $? "$2"
-    grep -Eq -- "$1" out || { echo "# expected: $1"; sed 's/^/# stdout: /' out | head -n 20; }
-}
-
 expect 0 '' "the folder is printed" "$HDJIT" cache path
 says "^$scratch/cache\$" "as HDRT_CACHE_DIR has it"
 expect 1 'there is no cache: ' "without a folder there is no path" "$HDJIT" cache path --cache-dir=off

@@ -64,6 +64,16 @@ expect() { # $1: exit code, $2: expression, $3: what is checked, then the comman
     fi
 }
 
+says() { # $1: extended regular expression that a line of out matches, $2: what is checked
+    grep -Eq -- "$1" out
+    found=$?
+    result $found "$2"
+    if [ $found -ne 0 ]; then
+        echo "# it did not print '$1'"
+        sed 's/^/# stdout: /' out | head -n 20
+    fi
+}
+
 same() { # $1, $2: files, $3: what is checked
     cmp "$1" "$2" >difference 2>&1
     result $? "$3"

@@ -179,7 +179,7 @@ expect 0 '' "grids and blocks of three dimensions" \
 result $? "are the kernel's"
 expect 0 'the grid 0,1,1 has no blocks: the kernel does not run' "a zero grid is no error, and a line says so" \
     "$HDJIT" run kernels.cu add in:a inout:b u32:4 --grid 0 --block 4
-expect 1 "no kernel 'gone' in 'kernels.cu'; there: .*'add'" "a kernel that is not there is a failure" \
+expect 1 "no kernel 'gone' in '.*kernels.cu'; there: .*'add'" "a kernel that is not there is a failure" \
     "$HDJIT" run kernels.cu gone --grid 1 --block 1
 expect 1 'numbers.*argument|numbers.*parameter' "too few arguments are a failure" run numbers i32:1
 expect 1 'none.*argument|none.*parameter' "too many arguments are a failure" run none i32:1

@@ -7,12 +7,12 @@ expect 0 '' "--version says the version" "$HDJIT" --version
 grep -q '^hdjit (libhdrt) [0-9]*\.[0-9]*\.[0-9]*$' out
 result $? "the version has the form of the GNU standards"
 expect 0 '' "--help helps" "$HDJIT" --help
-for command in compile run pipe cache info env; do
+for command in compile link inspect precompile run pipe cache info env; do
     grep -q "^  $command " out
     result $? "--help names $command"
 done
 cp out help
-for command in compile run pipe info env cache 'cache stats' 'cache list' 'cache path' 'cache verify' 'cache trim' \
+for command in compile link inspect precompile run pipe info env cache 'cache stats' 'cache list' 'cache path' 'cache verify' 'cache trim' \
     'cache clear' 'cache explain'; do
     expect 0 '' "$command --help helps" "$HDJIT" $command --help
     grep -q "^Usage: hdjit $command" out
@@ -20,7 +20,7 @@ for command in compile run pipe info env cache 'cache stats' 'cache list' 'cache
 done
 expect 0 '' "run --help helps in spite of what else is there" "$HDJIT" run nothing --help --grid 1
 
-expect 2 'no command: expected compile, run, .* or [a-z]*; see hdjit --help' "no command is bad usage" "$HDJIT"
+expect 2 'no command: expected compile, .*run, .* or [a-z]*; see hdjit --help' "no command is bad usage" "$HDJIT"
 expect 2 "'walk' is no command" "an unknown command is bad usage" "$HDJIT" walk
 expect 2 '--walk is not an option' "an unknown option is bad usage" "$HDJIT" --walk
 expect 2 '--walk is not an option.*hdjit run --help' "and of a command too" "$HDJIT" run --walk
@@ -54,7 +54,41 @@ expect 2 'compile needs a source file' "compile without a file is bad usage" "$H
 expect 2 'compile needs -o OUT' "compile without OUT is bad usage" "$HDJIT" compile x.cu
 expect 2 "compile takes one source file, but got 'y.cu' too" "compile of two files is bad usage" \
     "$HDJIT" compile x.cu y.cu -o x.ptx
-expect 2 '--ptx and --cubin cannot both' "two kinds of code are bad usage" "$HDJIT" compile x.cu -o x --ptx --cubin
+expect 2 '--ptx, --cubin and --lto-ir only one' "two kinds of code are bad usage" "$HDJIT" compile x.cu -o x --ptx --cubin
+expect 2 'several targets .*need a bundle: name it .hdb' "two targets in one PTX file are bad usage" \
+    "$HDJIT" compile x.cu -o x.ptx -arch=sm_80,sm_90
+for arch in sm_80, ,sm_80 sm_80,,sm_90; do
+    expect 2 "-arch is '$arch': expected sm_XX, several with commas" "targets '$arch' are bad usage" \
+        "$HDJIT" compile x.cu -o x.hdb -arch=$arch
+done
+expect 2 'sm_80 is there twice' "a target twice is bad usage" "$HDJIT" compile x.cu -o x.hdb -arch=sm_80,sm_90,sm_80
+for option in -MF=x.d -MT=x -MQ=x -MP; do
+    expect 2 'for -M or -MD: give one of them' "$option without -M and -MD is bad usage" \
+        "$HDJIT" compile x.cu -o x.ptx $option
+done
+expect 2 '-MD needs -MF FILE' "-MD with standard output needs -MF" "$HDJIT" compile x.cu -o - -MD
+expect 2 '-MF and -o cannot both' "two things for standard output are bad usage" \
+    "$HDJIT" compile x.cu -o - -MD -MF -
+expect 2 '--list-kernels and -o cannot both' "a list and code for standard output are bad usage" \
+    "$HDJIT" compile x.cu -o - --list-kernels
+expect 2 "--diagnostics is 'xml': expected text or json" "unknown diagnostics are bad usage" \
+    "$HDJIT" compile x.cu -o x --diagnostics=xml
+for jobs in 0 -1 x 1025; do
+    expect 2 '--jobs is .*1 to 1024' "$jobs jobs are bad usage" "$HDJIT" compile x.cu -o x --jobs=$jobs
+done
+expect 2 'link needs files' "link without files is bad usage" "$HDJIT" link -o x.cubin
+expect 2 'link needs -o OUT' "link without OUT is bad usage" "$HDJIT" link x.ltoir
+expect 2 'inspect needs a file' "inspect without a file is bad usage" "$HDJIT" inspect
+expect 2 'precompile needs a list' "precompile without a list is bad usage" "$HDJIT" precompile --into x
+expect 2 'precompile needs --into DIR' "precompile without a folder is bad usage" "$HDJIT" precompile x
+expect 2 "precompile takes one list, but got 'y' too" "precompile of two lists is bad usage" \
+    "$HDJIT" precompile x y --into z
+expect 2 'none\.rsp: cannot be opened' "a response file that is not there is bad usage" "$HDJIT" compile @none.rsp
+echo "'x" >open.rsp
+expect 2 "open\.rsp: a quote .'. is not closed" "so is an open quote in one" "$HDJIT" compile @open.rsp
+echo @self.rsp >self.rsp
+expect 2 'name each other more than 10 deep' "and one that names itself" "$HDJIT" compile @self.rsp
+expect 1 '@file\.cu' "a word behind -- is no response file" "$HDJIT" compile -o x.ptx -arch=sm_80 -- @file.cu
 expect 2 'clang makes PTX only' "a cubin from clang is bad usage" "$HDJIT" compile x.cu -o x.cubin --compiler=clang
 expect 2 "--compiler is 'tcc': expected auto, nvrtc or clang" "an unknown compiler is bad usage" \
     "$HDJIT" compile x.cu -o x --compiler=tcc
@@ -150,7 +184,7 @@ if bash -c true 2>/dev/null; then
         COMP_WORDS=(hdjit cache t) COMP_CWORD=2; _hdjit; echo "${COMPREPLY[@]}"
         COMP_WORDS=(hdjit cache trim --m) COMP_CWORD=3; _hdjit; echo "${COMPREPLY[@]}"
     ' - "$top/tools/hdjit/hdjit.bash" >completed 2>err
-    printf '%s\n' '--depth= --driver= --device=' run soft 'trim' '--max-size= --max-age=' | cmp -s - completed
+    printf '%s\n' '--depth= --diagnostics= --driver= --device=' run soft 'trim' '--max-size= --max-age=' | cmp -s - completed
     result $? "bash completes commands, options and values"
     sed 's/^/# /' completed
 else
@@ -159,7 +193,7 @@ fi
 
 # Every option of the help stands in the manual.
 missing=
-for command in '' compile run pipe info env cache 'cache stats' 'cache verify' 'cache trim' 'cache explain'; do
+for command in '' compile link inspect precompile run pipe info env cache 'cache stats' 'cache verify' 'cache trim' 'cache explain'; do
     "$HDJIT" $command --help | sed -n 's/^  \(-[A-Za-z],\)\{0,1\} *--*\([A-Za-z_-]*\).*/\2/p'
 done | sort -u >options
 while read -r option; do

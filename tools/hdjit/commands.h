@@ -13,6 +13,9 @@ int command_run(options *o, int argc, char **argv);
 int command_pipe(options *o, int argc, char **argv);
 int command_info(options *o, int argc, char **argv);
 int command_env(options *o, int argc, char **argv);
+int command_inspect(options *o, int argc, char **argv);
+int command_link(options *o, int argc, char **argv);
+int command_precompile(options *o, int argc, char **argv);
 int command_cache(options *o, int argc, char **argv);
 
 /* Subcommands of cache. */

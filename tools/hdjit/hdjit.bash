@@ -41,10 +41,11 @@ _hdjit()
     --driver) COMPREPLY=($(compgen -W "auto cuda soft" -- "$current")); return ;;
     --check) COMPREPLY=($(compgen -W "memory race init memory,race,init" -- "$current")); return ;;
     --compiler) COMPREPLY=($(compgen -W "auto nvrtc clang" -- "$current")); return ;;
+    --diagnostics) COMPREPLY=($(compgen -W "text json" -- "$current")); return ;;
     --log) COMPREPLY=($(compgen -W "none error warn info debug" -- "$current")); return ;;
     --fmad|--ftz|--prec-div|--prec-sqrt) COMPREPLY=($(compgen -W "true false" -- "$current")); return ;;
     -std|--std) COMPREPLY=($(compgen -W "c++14 c++17 c++20" -- "$current")); return ;;
-    -I|--cache-dir|--libexec) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$current")); return ;;
+    -I|--cache-dir|--libexec|--into) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$current")); return ;;
     esac
     case $current in
     -*)

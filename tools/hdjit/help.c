@@ -24,8 +24,18 @@ static const char argument_text[] =
 
 static const command_entry commands[] = {
     {COMMAND_COMPILE, COMMAND_NONE, "compile", "FILE.cu -o OUT [OPTION]...", "compile a kernel source to PTX or a cubin",
-     "\nThe kind of code is told by OUT's ending, .ptx or .cubin; with another, NVRTC makes a cubin and clang PTX.\n"
-     "No driver and no GPU is needed.\n"},
+     "\nThe kind of code is told by OUT's ending, .ptx, .cubin, .ltoir, or .hdb for a bundle, of which a program loads\n"
+     "what suits its GPU; with another, several targets give a bundle, NVRTC makes a cubin and clang PTX. No driver\n"
+     "and no GPU is needed. A word @FILE stands for the words in FILE.\n"},
+    {COMMAND_LINK, COMMAND_NONE, "link", "FILE... -o OUT [OPTION]...", "link LTO-IR, PTX and cubins to one cubin",
+     "\nBy NVIDIA's nvJitLink. Each FILE is LTO-IR, PTX, a relocatable cubin or object, a fatbin, a library of these,\n"
+     "or an image file. Without -arch the target is that of the first that tells.\n"},
+    {COMMAND_INSPECT, COMMAND_NONE, "inspect", "FILE... [OPTION]...", "show what is in compiled code",
+     "\nEach FILE is PTX, a cubin, an image file of the cache, or a bundle. No driver and no compiler is needed.\n"},
+    {COMMAND_PRECOMPILE, COMMAND_NONE, "precompile", "LIST --into DIR [OPTION]...",
+     "compile what an application compiled, to ship it",
+     "\nLIST is what a run of the application with HDRT_RECORD=LIST wrote. DIR becomes a kernel cache, to be\n"
+     "shipped and named to the application by HDRT_CACHE_READ_ONLY. Sources must be where they were.\n"},
     {COMMAND_RUN, COMMAND_NONE, "run", "FILE KERNEL --grid X[,Y[,Z]] --block X[,Y[,Z]] [OPTION]... [ARG]...",
      "run a kernel over files", argument_text},
     {COMMAND_PIPE, COMMAND_NONE, "pipe", "FILE KERNEL [OPTION]... [ARG]...", "run standard input through a kernel, batch by batch",
@@ -94,7 +104,7 @@ const char *command_list(enum command parent, char *room, size_t size)
 static void print_option(const option_entry *entry)
 {
     /* Either works; shown is what compilers are used to. */
-    bool one_dash = entry->id == OPTION_ARCH || (entry->pass && entry->pass[0] == '-' && entry->pass[1] != '-');
+    bool one_dash = entry->id == OPTION_ARCH || (entry->name && entry->name[0] == 'M') || (entry->pass && entry->pass[0] == '-' && entry->pass[1] != '-');
     const char *dashes = one_dash ? "-" : "--";
     char left[64], letter[4] = "   ";
 

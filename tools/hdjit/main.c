@@ -3,6 +3,7 @@
 #include "help.h"
 #include "message.h"
 #include "output.h"
+#include "response.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +26,12 @@ static int dispatch(options *o, enum command command, int argc, char **argv)
         return command_info(o, argc, argv);
     case COMMAND_ENV:
         return command_env(o, argc, argv);
+    case COMMAND_INSPECT:
+        return command_inspect(o, argc, argv);
+    case COMMAND_LINK:
+        return command_link(o, argc, argv);
+    case COMMAND_PRECOMPILE:
+        return command_precompile(o, argc, argv);
     case COMMAND_CACHE:
         return command_cache(o, argc, argv);
     default:
@@ -49,13 +56,17 @@ static int run_command_line(options *o, int argc, char **argv)
 int main(int argc, char **argv)
 {
     options o;
+    response words = {0};
     int code;
 
     protect_standard_streams();
     code = options_begin(&o);
     if (!code)
-        code = run_command_line(&o, argc, argv);
+        code = response_expand(argc, argv, &words);
+    if (!code)
+        code = run_command_line(&o, words.count, words.list);
     options_end(&o);
+    response_free(&words);
     /* Help into a full disk is a failure like any other. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_CODE_OK)
         code = fail(EXIT_CODE_FAILED, "standard output: cannot be written: %s", strerror(errno));

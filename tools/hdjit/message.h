@@ -17,6 +17,15 @@ enum exit_code {
     EXIT_CODE_TIME_LIMIT = 5,  /* the compile passed its time limit */
 };
 
+/* From now on each line is a JSON object, of compilers' messages too. */
+void message_json(bool wanted);
+
+/* Says a compiler's message; `file` NULL: none; line, column 0: not known. */
+void message_diagnostic(const hdrt_diagnostic *diagnostic);
+
+/* Says text of a compiler that has no form. */
+void message_log(const char *text);
+
 /* Says a line. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

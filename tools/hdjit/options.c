@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
+#include "depfile.h"
 #include "help.h"
 #include "message.h"
 #include "number.h"
@@ -16,6 +17,7 @@
 #define DEPTH_DEFAULT 3
 #define DEPTH_LIMIT 64
 #define BLOCK_DEFAULT 256
+#define JOBS_LIMIT 1024
 #define REPEAT_LIMIT 1000000
 #define TIME_LIMIT_SECONDS 4294967.0 /* as milliseconds it fits 32 bits */
 
@@ -71,6 +73,10 @@ void options_end(options *o)
     for (uint32_t i = 0; i < o->setting_count; i++)
         free(o->settings[i].name);
     free(o->settings);
+    free(o->names);
+    for (uint32_t i = 0; i < o->depfile_target_count; i++)
+        free(o->depfile_targets[i]);
+    free(o->depfile_targets);
 }
 
 /* Room for one more element of `size` bytes; NULL: out of memory, and the old array stays. */
@@ -133,7 +139,7 @@ static int set_compiler(options *o, const char *value)
 static int set_kind(options *o, hdrt_code_kind kind)
 {
     if (o->kind != HDRT_CODE_AUTO && o->kind != kind)
-        return fail(EXIT_CODE_USAGE, "--ptx and --cubin cannot both be given");
+        return fail(EXIT_CODE_USAGE, "of --ptx, --cubin and --lto-ir only one can be given");
     o->kind = kind;
     return 0;
 }
@@ -189,6 +195,85 @@ static int set_triple(const option_entry *entry, const char *value, uint32_t out
     if (entry->id == OPTION_BLOCK && (!out[0] || !out[1] || !out[2]))
         return fail(EXIT_CODE_USAGE, "--block is '%s': a block has 1 thread or more in each direction", value);
     return 0;
+}
+
+static int add_name(options *o, const char *value)
+{
+    const char **names = room_for_one(o->names, o->name_count, sizeof *names);
+
+    if (!names)
+        return out_of_memory();
+    o->names = names;
+    names[o->name_count++] = value;
+    return 0;
+}
+
+static int add_depfile_target(options *o, const char *value, bool quote)
+{
+    char **targets = room_for_one(o->depfile_targets, o->depfile_target_count, sizeof *targets), *target;
+
+    if (!targets)
+        return out_of_memory();
+    o->depfile_targets = targets;
+    target = quote ? depfile_quote(value, true) : strdup(value);
+    if (!target)
+        return out_of_memory();
+    targets[o->depfile_target_count++] = target;
+    return 0;
+}
+
+static int set_diagnostics(const char *value)
+{
+    if (strcmp(value, "json") != 0 && strcmp(value, "text") != 0)
+        return fail(EXIT_CODE_USAGE, "--diagnostics is '%s': expected text or json", value);
+    message_json(strcmp(value, "json") == 0);
+    return 0;
+}
+
+/* Options of compile alone, or of it and its relatives. */
+static int apply_output_option(options *o, const option_entry *entry, const char *value)
+{
+    uint64_t number = 0;
+    int code;
+
+    switch (entry->id) {
+    case OPTION_LTO_IR:
+        return set_kind(o, HDRT_CODE_LTO_IR);
+    case OPTION_BUNDLE:
+        o->bundle = true;
+        return 0;
+    case OPTION_NAME:
+        return add_name(o, value);
+    case OPTION_JOBS:
+        code = set_number(entry, value, false, 1, JOBS_LIMIT, &number);
+        o->jobs = (uint32_t)number;
+        return code;
+    case OPTION_LIST_KERNELS:
+        o->list_kernels = true;
+        return 0;
+    case OPTION_PRINT_COMMAND:
+        o->print_command = true;
+        return 0;
+    case OPTION_DEPFILE_ONLY:
+        o->depfile_only = true;
+        return 0;
+    case OPTION_DEPFILE_ALSO:
+        o->depfile_also = true;
+        return 0;
+    case OPTION_DEPFILE:
+        o->depfile = value;
+        return 0;
+    case OPTION_PHONY:
+        o->phony = true;
+        return 0;
+    case OPTION_DIAGNOSTICS:
+        return set_diagnostics(value);
+    case OPTION_INTO:
+        o->into = value;
+        return 0;
+    default:
+        return add_depfile_target(o, value, entry->id == OPTION_DEPFILE_TARGET_QUOTED);
+    }
 }
 
 /* Options of compile. */
@@ -363,6 +448,8 @@ static int apply(options *o, enum command command, const option_entry *entry, co
                     entry->name ? entry->name : (char[]){entry->letter, 0}, entry->value);
     if (entry->id >= OPTION_GRID && entry->id <= OPTION_MEASURE)
         code = apply_launch_option(o, entry, value);
+    else if (entry->id >= OPTION_LTO_IR && entry->id <= OPTION_INTO)
+        code = apply_output_option(o, entry, value);
     else if (entry->id >= OPTION_COMPILER && entry->id <= OPTION_OUTPUT)
         code = apply_compile_option(o, entry, value);
     else if (entry->id >= OPTION_ZERO)

@@ -26,6 +26,9 @@ enum command {
     COMMAND_CACHE_TRIM = 2048,
     COMMAND_CACHE_CLEAR = 4096,
     COMMAND_CACHE_EXPLAIN = 8192,
+    COMMAND_INSPECT = 16384,
+    COMMAND_LINK = 32768,
+    COMMAND_PRECOMPILE = 65536,
 };
 
 enum driver_choice {
@@ -56,6 +59,16 @@ typedef struct options {
     uint64_t memory_limit_bytes;
     bool no_cache;
     const char *output;
+    const char **names; /* name expressions */
+    uint32_t name_count;
+    uint32_t jobs; /* 0: not given */
+    bool bundle, list_kernels, print_command;
+
+    bool depfile_only, depfile_also, phony; /* -M, -MD, -MP */
+    const char *depfile;                    /* -MF */
+    char **depfile_targets;                 /* as they stand in the file, owned */
+    uint32_t depfile_target_count;
+    const char *into;
 
     bool grid_given, block_given;
     uint32_t grid[3], block[3], shared;
@@ -104,6 +117,20 @@ enum option_id {
     OPTION_CUBIN,
     OPTION_ARCH,
     OPTION_PASS, /* goes to the compiler as option_entry.pass says */
+    OPTION_LTO_IR,
+    OPTION_BUNDLE,
+    OPTION_NAME,
+    OPTION_JOBS,
+    OPTION_LIST_KERNELS,
+    OPTION_PRINT_COMMAND,
+    OPTION_DEPFILE_ONLY,
+    OPTION_DEPFILE_ALSO,
+    OPTION_DEPFILE,
+    OPTION_DEPFILE_TARGET,
+    OPTION_DEPFILE_TARGET_QUOTED,
+    OPTION_PHONY,
+    OPTION_DIAGNOSTICS,
+    OPTION_INTO,
     OPTION_TIME_LIMIT,
     OPTION_MEMORY_LIMIT,
     OPTION_NO_CACHE,

@@ -12,6 +12,7 @@ hdrt_status session_runtime(const options *o, hdrt_driver_kind kind, hdrt_runtim
     wanted.cache_dir = o->cache_dir;
     wanted.nvrtc = o->nvrtc;
     wanted.clang = o->clang;
+    wanted.compile_workers = o->jobs;
     return hdrt_runtime_create(&wanted, out_runtime);
 }
 

@@ -29,36 +29,29 @@ void source_wanted(const options *o, hdrt_compile_options *wanted)
     wanted->time_limit_ms = o->time_limit_ms;
     wanted->memory_limit_bytes = o->memory_limit_bytes;
     wanted->no_cache = o->no_cache;
-}
-
-static void print_diagnostic(const hdrt_diagnostic *d)
-{
-    const char *severity = d->severity == HDRT_SEVERITY_NOTE      ? "note"
-                           : d->severity == HDRT_SEVERITY_WARNING ? "warning"
-                                                                  : "error";
-
-    flockfile(stderr);
-    if (d->file)
-        fputs(d->file, stderr);
-    if (d->file && d->line)
-        fprintf(stderr, ":%u", d->line);
-    if (d->file && d->line && d->column)
-        fprintf(stderr, ":%u", d->column);
-    fprintf(stderr, "%s%s: %s\n", d->file ? ": " : "", severity, d->text ? d->text : "");
-    funlockfile(stderr);
+    wanted->names = o->names;
+    wanted->name_count = o->name_count;
 }
 
 /* What the compiler said: its diagnostics, or the plain log where it has none of that form. true: it said something. */
-static bool print_messages(const hdrt_image *image, const hdrt_image_info *info)
+bool source_print_messages(const hdrt_image *image, const hdrt_image_info *info)
 {
     hdrt_diagnostic diagnostic = {0};
     uint32_t count = 0;
 
     for (; hdrt_image_diagnostic(image, count, &diagnostic) == HDRT_OK; count++)
-        print_diagnostic(&diagnostic);
+        message_diagnostic(&diagnostic);
     if (count == 0 && info->log && *info->log)
-        fprintf(stderr, "%s%s", info->log, info->log[strlen(info->log) - 1] == '\n' ? "" : "\n");
+        message_log(info->log);
     return count > 0 || (info->log && *info->log);
+}
+
+void source_print_command(const hdrt_image *image)
+{
+    hdrt_image_info info = HDRT_IMAGE_INFO_INIT;
+
+    if (hdrt_image_get_info(image, &info) == HDRT_OK)
+        fprintf(stderr, "%s\n", *info.command ? info.command : "# the command is not known");
 }
 
 static uint64_t now_ms(void)
@@ -99,51 +92,79 @@ void source_describe(hdrt_source *source, const char *path, const unsigned char 
     source->name = text ? SOURCE_STDIN : NULL;
 }
 
-/* `text`: the source if it was read already. */
-static int compile(session *s, const char *path, const unsigned char *text, uint64_t length,
-                   const hdrt_compile_options *wanted, hdrt_image **out_image)
+/* What came of one compile is said; on failure the image goes. `name`: the source. Returns 0 or an exit code. */
+static int report(const char *name, hdrt_status status, bool time_over, hdrt_image **image)
 {
-    hdrt_source source = HDRT_SOURCE_INIT;
     hdrt_image_info info = HDRT_IMAGE_INFO_INIT;
-    uint64_t limit = wanted->time_limit_ms ? wanted->time_limit_ms : 60000, begin = now_ms();
-    hdrt_status status;
-    const char *name = text ? SOURCE_STDIN : path;
-    bool messages = false, time_over;
+    bool messages = false;
 
-    *out_image = NULL;
-    source_describe(&source, path, text, length);
-    if (s->device)
-        status = hdrt_image_compile_for(s->device, &source, wanted, out_image);
-    else
-        status = hdrt_image_compile(s->runtime, &source, wanted, out_image);
-    /* The status covers memory too; only the clock tells which limit it was. */
-    time_over = now_ms() - begin >= limit;
-    if (*out_image && hdrt_image_get_info(*out_image, &info) == HDRT_OK) {
-        messages = print_messages(*out_image, &info);
+    if (*image && hdrt_image_get_info(*image, &info) == HDRT_OK) {
+        messages = source_print_messages(*image, &info);
         if (status == HDRT_OK && info.note)
             note("%s: %s", name, info.note);
     }
     if (status == HDRT_OK)
         return 0;
-    hdrt_image_destroy(*out_image);
-    *out_image = NULL;
+    /* Asking the image made no message of its own: the last error is still the compile's. */
+    hdrt_image_destroy(*image);
+    *image = NULL;
     return compile_failed(name, status, messages, time_over);
 }
 
-int source_compile(session *s, const char *path, const hdrt_compile_options *wanted, hdrt_image **out_image)
+/* `text`: the source if it was read already. */
+static int compile(session *s, const char *path, const unsigned char *text, uint64_t length,
+                   const hdrt_compile_options *wanted, uint32_t count, hdrt_image **out_images)
+{
+    const char *name = text ? SOURCE_STDIN : path;
+    hdrt_source source = HDRT_SOURCE_INIT;
+    hdrt_compile_item *items = calloc(count, sizeof *items);
+    uint64_t limit = wanted->time_limit_ms ? wanted->time_limit_ms : 60000, begin = now_ms();
+    hdrt_status status;
+    bool time_over;
+    int code = 0;
+
+    if (!items)
+        return fail(EXIT_CODE_FAILED, "%s: out of memory", name);
+    source_describe(&source, path, text, length);
+    for (uint32_t i = 0; i < count; i++)
+        items[i] = (hdrt_compile_item){&source, &wanted[i]};
+    if (s->device)
+        status = hdrt_image_compile_for(s->device, &source, wanted, out_images);
+    else if (count == 1)
+        status = hdrt_image_compile(s->runtime, &source, wanted, out_images);
+    else
+        status = hdrt_image_compile_batch(s->runtime, items, count, out_images);
+    free(items);
+    /* The status covers memory too; only the clock tells which limit it was. */
+    time_over = now_ms() - begin >= limit;
+    if (count == 1 || !out_images[0])
+        return report(name, status, time_over, out_images);
+    for (uint32_t i = 0; i < count && !code; i++)
+        code = report(name, hdrt_image_status(out_images[i]), time_over, &out_images[i]);
+    return code;
+}
+
+int source_compile_all(session *s, const char *path, const hdrt_compile_options *wanted, uint32_t count,
+                       hdrt_image **out_images)
 {
     unsigned char *text = NULL;
     uint64_t length = 0;
     int code;
 
+    memset(out_images, 0, count * sizeof *out_images);
     if (s->soft && wanted->compiler == HDRT_COMPILER_NVRTC && s->device)
         return fail(EXIT_CODE_USAGE, "--compiler=nvrtc: NVRTC's output is for NVIDIA GPUs only, and the driver is the "
                     "soft one: leave it out, or use --driver=cuda");
     code = strcmp(path, "-") == 0 ? file_read(path, &text, &length) : 0;
     if (!code)
-        code = compile(s, path, text, length, wanted, out_image);
+        code = compile(s, path, text, length, wanted, count, out_images);
     free(text);
     return code;
+}
+
+int source_compile(session *s, const char *path, const hdrt_compile_options *wanted, hdrt_image **out_image)
+{
+    return source_compile_all(s, path, wanted, 1, out_image);
 }
 
 static int load_code(session *s, const char *path, hdrt_module **out_module)
@@ -173,7 +194,7 @@ int source_load(const options *o, session *s, const char *path, hdrt_module **ou
     int code;
 
     *out_module = NULL;
-    if (source_ends(path, ".ptx") || source_ends(path, ".cubin"))
+    if (source_ends(path, ".ptx") || source_ends(path, ".cubin") || source_ends(path, ".hdb"))
         return load_code(s, path, out_module);
     source_wanted(o, &wanted);
     code = source_compile(s, path, &wanted, &image);

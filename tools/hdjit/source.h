@@ -19,11 +19,21 @@ int source_compile(session *s, const char *path, const hdrt_compile_options *wan
 
 #define SOURCE_STDIN "<stdin>" /* its name in messages */
 
+/* The same for several targets side by side; on failure some of the images may be there, to be destroyed. */
+int source_compile_all(session *s, const char *path, const hdrt_compile_options *wanted, uint32_t count,
+                       hdrt_image **out_images);
+
 /* Fills in a source: `path`, or what was read from standard input. */
 void source_describe(hdrt_source *source, const char *path, const unsigned char *text, uint64_t length);
 
 /* Says why a call about a source failed before any compiler ran, and returns the exit code. */
 int source_failed(const char *name, hdrt_status status);
+
+/* Says what the compiler said: its diagnostics, or the plain log. true: there was something. */
+bool source_print_messages(const hdrt_image *image, const hdrt_image_info *info);
+
+/* Prints what the compiler was called with to standard error. */
+void source_print_command(const hdrt_image *image);
 
 /* What the options say about a compile. `wanted` borrows from them. */
 void source_wanted(const options *o, hdrt_compile_options *wanted);
