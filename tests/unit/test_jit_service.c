@@ -471,7 +471,7 @@ START_TEST(compiles_are_recorded)
     *second++ = '\0';
     ck_assert_msg(strstr(text, "\"text_base64\":\"") && strstr(text, "\"name\":\"source.cu\"") &&
                       strstr(text, "\"compiler\":\"clang\",\"kind\":\"ptx\",\"arch\":\"sm_") &&
-                      strstr(text, "\"lower_arch\":true}"), "%s", text);
+                      strstr(text, "\"lower_arch\":true,\"libdevice\":false}"), "%s", text);
     ck_assert_msg(strstr(second, "\"path\":\"/tmp/hdrt-test-service-") && !strstr(second, "\"text\":\"extern") &&
                       strstr(second, "\"headers\":[{\"name\":\"h.h\",\"text\":\"#define B 1\\n\"}]") &&
                       strstr(second, "\"options\":[\"-DA=\\\"x\\\"\",\"-I/") && strstr(second, "\"names\":[\"k\"]"),
