@@ -535,6 +535,12 @@ static hdcu_result accept_unload(hdcu_module module)
     return HDCU_SUCCESS;
 }
 
+/* The handle is none, which NVIDIA's driver would look at. */
+static hdcu_result refuse_functions(hdcu_function *function, hdcu_module module, const char *name)
+{
+    return HDCU_ERROR_INVALID_HANDLE;
+}
+
 START_TEST(a_refused_cubin_falls_back_to_its_ptx)
 {
     hdrt_module *module;
@@ -546,6 +552,7 @@ START_TEST(a_refused_cubin_falls_back_to_its_ptx)
     replace_table();
     replaced.cuModuleLoadDataEx = refuse_cubins;
     replaced.cuModuleUnload = accept_unload;
+    replaced.cuModuleGetFunction = refuse_functions;
     hdrt_driver_kind kind = runtime->kind;
     runtime->kind = HDRT_DRIVER_CUDA; /* as far as the jit sees */
     CHECK(open_code(code, "x", false, false, &module));

@@ -74,8 +74,9 @@ START_TEST(freed_memory_is_refused_at_once)
     gate_hold(&g, queue); /* the free is enqueued, but not done */
     CK_OK(hdrt_free(queue, memory));
     CK_STATUS(hdrt_fill(queue, memory, "x", 1, 64), HDRT_ERROR_INVALID_ARGUMENT);
-    /* NVIDIA's driver knows the address no more. */
-    CK_MESSAGE(hdrt_device_supports(dev, HDRT_FEATURE_SOFTWARE) ? "hdrt_free was called" : "freed already");
+    /* NVIDIA's driver may know the address no more. */
+    const char *words = hdrt_last_error();
+    ck_assert_msg(strstr(words, "hdrt_free was called") || strstr(words, "freed already"), "%s", words);
     CK_STATUS(hdrt_copy_dtod(queue, kept, memory, 64), HDRT_ERROR_INVALID_ARGUMENT);
     CK_STATUS(hdrt_write(queue, memory, bytes, sizeof bytes), HDRT_ERROR_INVALID_ARGUMENT);
     gate_open(&g);
