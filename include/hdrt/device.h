@@ -85,7 +85,7 @@ typedef enum hdrt_feature {
     HDRT_FEATURE_PROGRAMMATIC_LAUNCH = 4, /**< programmatic dependent launch (not in this version) */
     HDRT_FEATURE_PARAMETER_INFO = 5,     /**< the driver tells parameter sizes (12.4) */
     HDRT_FEATURE_WAIT_UNSIGNALLED = 6,   /**< hdrt_queue_wait for values not yet enqueued or signalled */
-    HDRT_FEATURE_NOTIFY_FD = 7,          /**< hdrt_event_notify_fd (not in this version) */
+    HDRT_FEATURE_NOTIFY_FD = 7,          /**< hdrt_event_notify_fd */
     HDRT_FEATURE_ASYNC_COMPILE = 8,      /**< hdrt_module_compile_async and hdrt_image_compile_async */
     HDRT_FEATURE_ASYNC_PAGEABLE = 9,     /**< copies of pageable memory never block (not in this version) */
     HDRT_FEATURE_SOFTWARE = 10,          /**< the device is the soft driver's */

@@ -18,6 +18,16 @@ typedef enum hdrt_driver_kind {
     HDRT_DRIVER_NONE = 3,    /**< no driver and no devices: for compiling only */
 } hdrt_driver_kind;
 
+/** How a thread waits in hdrt_event_wait, hdrt_queue_synchronize and hdrt_device_synchronize. */
+typedef enum hdrt_wait {
+    HDRT_WAIT_AUTO = 0,  /**< spins for some microseconds, then sleeps and looks at growing intervals, half a millisecond
+                              at most */
+    HDRT_WAIT_SPIN = 1,  /**< takes a processor until the event is there: the least latency */
+    HDRT_WAIT_YIELD = 2, /**< the same, giving way to other threads */
+    HDRT_WAIT_BLOCK = 3, /**< sleeps at once and looks more seldom, every two milliseconds in the end: under 1 % of a
+                              processor */
+} hdrt_wait;
+
 /** Options of hdrt_runtime_create. Start from HDRT_RUNTIME_OPTIONS_INIT. */
 typedef struct hdrt_runtime_options {
     size_t size;             /**< sizeof(hdrt_runtime_options) */
@@ -34,7 +44,8 @@ typedef struct hdrt_runtime_options {
     const char *const *cache_read_only; /**< further kernel caches that are only read, such as one that is shipped with
                                   an application; NULL: HDRT_CACHE_READ_ONLY. Copied. */
     uint64_t cache_limit_bytes; /**< size that the kernel cache is kept below; 0: HDRT_CACHE_LIMIT, or 1 GiB */
-    uint32_t reserved[2];    /**< zero */
+    hdrt_wait wait;          /**< how threads wait */
+    uint32_t reserved[1];    /**< zero */
 } hdrt_runtime_options;
 
 #define HDRT_RUNTIME_OPTIONS_INIT HDRT_INIT_(hdrt_runtime_options)
@@ -96,15 +107,20 @@ HDRT_EXPORT hdrt_status hdrt_event_query(hdrt_runtime *runtime, hdrt_event event
 /**
  * Wait on the host until an event is complete.
  *
- * \param timeout_ns  most nanoseconds to wait; HDRT_FOREVER for no limit; 0 asks as hdrt_event_query does
+ * How it waits is hdrt_runtime_options.wait.
+ *
+ * \param timeout_ns  most nanoseconds to wait, never left before; HDRT_FOREVER for no limit; 0 asks as hdrt_event_query does
  * \return as hdrt_event_query, with HDRT_TIMEOUT instead of HDRT_NOT_READY; HDRT_ERROR_CYCLE  a host function waits
  *     for what comes after its own call in the same queue.
  */
 HDRT_EXPORT hdrt_status hdrt_event_wait(hdrt_runtime *runtime, hdrt_event event, uint64_t timeout_ns);
 
 /**
- * Get a file descriptor (an eventfd) that becomes readable when the event completes or fails. The caller closes it.
- * \return HDRT_ERROR_UNSUPPORTED  in this version.
+ * Get a file descriptor (an eventfd, non-blocking, closed by exec) that becomes readable, once, when the event completes,
+ * fails, or can never come; hdrt_event_query then tells which. The caller closes it, at any time.
+ *
+ * \return HDRT_OK; HDRT_ERROR_INVALID_ARGUMENT  no timeline of this runtime, or out_fd is NULL; HDRT_ERROR_IO  no
+ *     descriptor is left; HDRT_ERROR_OUT_OF_MEMORY, HDRT_ERROR_FORKED.
  */
 HDRT_EXPORT hdrt_status hdrt_event_notify_fd(hdrt_runtime *runtime, hdrt_event event, int *out_fd);
 

@@ -411,6 +411,7 @@ bool hdrt_device_supports(const hdrt_device *device, hdrt_feature feature)
         return device->limits.parameter_info;
     case HDRT_FEATURE_ASYNC_COMPILE:
     case HDRT_FEATURE_WAIT_UNSIGNALLED:
+    case HDRT_FEATURE_NOTIFY_FD:
         return true;
     case HDRT_FEATURE_SOFTWARE:
         return device->runtime->kind == HDRT_DRIVER_SOFT;

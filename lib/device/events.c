@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The public questions about events, and host timelines. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/number.h"
 #include "base/status.h"
@@ -55,16 +60,90 @@ hdrt_status hdrt_event_wait(hdrt_runtime *runtime, hdrt_event event, uint64_t ti
     return answer(event, status, failure);
 }
 
+/* ---- file descriptors -------------------------------------------------------------------------------------------- */
+
+typedef struct notifier {
+    hdrt__timeline_watch watch; /* first */
+    hdrt__timeline *timeline;   /* pinned */
+    const hdrt__timeline_source *source;
+    void *wanted;
+    int fd; /* a descriptor of our own: the caller may close his, and its number be another file's */
+} notifier;
+
+/* On whichever thread got the timeline there, under any lock. */
+static void notify(hdrt__timeline_watch *watch)
+{
+    notifier *mine = (notifier *)watch;
+    const uint64_t one = 1;
+    ssize_t written = write(mine->fd, &one, sizeof one); /* into an empty counter: cannot fail */
+    (void)written;
+    close(mine->fd);
+    if (mine->wanted) {
+        mine->source->unwant(mine->wanted);
+    }
+    hdrt__timeline_unpin(mine->timeline);
+    free(mine);
+}
+
+/* Let `mine` be told. Takes it over. */
+static void watch_event(hdrt_runtime *runtime, notifier *mine, hdrt_event event)
+{
+    mine->timeline = hdrt__timeline_pin(runtime, event);
+    if (!mine->timeline) { /* its generation is over: complete */
+        uint64_t one = 1;
+        ssize_t written = write(mine->fd, &one, sizeof one);
+        (void)written;
+        close(mine->fd);
+        free(mine);
+        return;
+    }
+    mine->watch = (hdrt__timeline_watch){.value = event.value, .step = HDRT__TIMELINE_COMPLETED, .wake = notify};
+    mine->wanted = hdrt__timeline_want(mine->timeline, event.value, &mine->source);
+    if (!hdrt__timeline_watch_begin(mine->timeline, &mine->watch)) {
+        notify(&mine->watch);
+    }
+}
+
+static hdrt_status make_notifier(int *out_fd, notifier **out_notifier)
+{
+    notifier *mine = calloc(1, sizeof *mine);
+    if (!mine) {
+        return hdrt__fail_memory(sizeof *mine, "an event's notification");
+    }
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    mine->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (mine->fd < 0) {
+        hdrt_status status = hdrt__fail(HDRT_ERROR_IO, "hdrt_event_notify_fd: no descriptor: %s", strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+        free(mine);
+        return status;
+    }
+    *out_fd = fd;
+    *out_notifier = mine;
+    return HDRT_OK;
+}
+
 hdrt_status hdrt_event_notify_fd(hdrt_runtime *runtime, hdrt_event event, int *out_fd)
 {
+    notifier *mine = NULL;
     hdrt_status status = hdrt__runtime_begin(runtime, "hdrt_event_notify_fd");
-    (void)event;
     if (out_fd) {
         *out_fd = -1;
+    } else if (status == HDRT_OK) {
+        status = hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_event_notify_fd: out_fd is NULL");
     }
-    return status != HDRT_OK ? status
-                             : hdrt__fail(HDRT_ERROR_UNSUPPORTED,
-                                          "hdrt_event_notify_fd: not in this version; use hdrt_event_wait on a thread");
+    if (status == HDRT_OK && hdrt__event_look(runtime, event, false, NULL) == HDRT_ERROR_INVALID_ARGUMENT) {
+        status = answer(event, HDRT_ERROR_INVALID_ARGUMENT, NULL);
+    }
+    if (status == HDRT_OK) {
+        status = make_notifier(out_fd, &mine);
+    }
+    if (status == HDRT_OK) {
+        watch_event(runtime, mine, event);
+    }
+    return status;
 }
 
 /* ---- host timelines ---------------------------------------------------------------------------------------------- */

@@ -103,7 +103,12 @@ static hdrt_status copy_read_only(const hdrt_runtime_options *options, hdrt_runt
 
 static hdrt_status keep_options(hdrt_runtime *runtime, const hdrt_runtime_options *options)
 {
+    if ((unsigned)options->wait > HDRT_WAIT_BLOCK) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_runtime_options.wait is %d, none of hdrt_wait",
+                          (int)options->wait);
+    }
     runtime->compile_workers = options->compile_workers;
+    runtime->wait = options->wait;
     runtime->cache_limit_bytes = options->cache_limit_bytes;
     hdrt_status status = copy_text(options->cache_dir, &runtime->cache_dir_option);
     if (status == HDRT_OK) {

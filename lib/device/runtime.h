@@ -49,6 +49,7 @@ struct hdrt_runtime {
     /* Options as given, NULL where not: the jit looks further by its own rules. */
     char *cache_dir_option, *nvrtc_option, *clang_option;
     uint32_t compile_workers;
+    hdrt_wait wait;
     char **cache_read_only_option; /* NULL: not given */
     uint32_t cache_read_only_count;
     uint64_t cache_limit_bytes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "device/timeline.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -580,11 +581,37 @@ hdrt_status hdrt__event_look(hdrt_runtime *runtime, hdrt_event event, bool progr
     return status;
 }
 
+void *hdrt__timeline_want(hdrt__timeline *slot, uint64_t value, const hdrt__timeline_source **out_source)
+{
+    void *owner = NULL;
+    slot_lock(slot);
+    const hdrt__timeline_source *source = slot->source;
+    if (source && source->want) {
+        owner = source->hold(slot->owner) ? slot->owner : NULL;
+    }
+    slot_unlock(slot);
+    if (!owner) {
+        return NULL;
+    }
+    void *wanted = source->want(owner, value);
+    source->drop(owner);
+    *out_source = source;
+    return wanted;
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+/* Waiting by default begins with a spin; then it sleeps at most so long before it looks again. */
+#define SPIN_NS 20000u
+#define PAUSE_NS 500000u
+/* A wait that blocks looks more seldom. */
+#define PAUSE_BLOCK_NS 2000000u
+
 /* How long to sleep before looking again: a sixteenth of the time waited so far, within bounds. */
-static uint64_t pause_ns(uint64_t waited)
+static uint64_t pause_ns(uint64_t waited, uint64_t most)
 {
     uint64_t pause = waited / 16;
-    return pause < 10000 ? 10000 : pause > 500000 ? 500000 : pause;
+    return pause < 10000 ? 10000 : pause > most ? most : pause;
 }
 
 /* Sleep until something was told after `changes` was read, or until the moment `until` (UINT64_MAX: no limit). */
@@ -602,10 +629,30 @@ static void sleep_on(hdrt__timeline *slot, uint64_t changes, uint64_t until)
     slot_unlock(slot);
 }
 
-/* The owner is asked at once, in a short spin, then at growing intervals; timelines without a source only sleep. */
+/* Let time pass by the runtime's policy. `polled`: the owner has to be asked, for it tells nothing by itself. */
+static void pass_time(hdrt__timeline *slot, uint64_t changes, bool polled, uint64_t waited, uint64_t deadline)
+{
+    hdrt_wait policy = slot->runtime->wait;
+    if (policy == HDRT_WAIT_SPIN) {
+        return;
+    }
+    if (policy == HDRT_WAIT_YIELD) {
+        sched_yield();
+        return;
+    }
+    if (polled && policy == HDRT_WAIT_AUTO && waited < SPIN_NS) {
+        return;
+    }
+    uint64_t most = policy == HDRT_WAIT_BLOCK ? PAUSE_BLOCK_NS : PAUSE_NS;
+    uint64_t until = polled ? hdrt__now_ns() + pause_ns(waited, most) : UINT64_MAX;
+    hdrt__callback_wait_begin();
+    sleep_on(slot, changes, until < deadline ? until : deadline);
+    hdrt__callback_wait_end();
+}
+
+/* The owner is asked again and again; timelines without a source tell by themselves. */
 static hdrt_status wait_pinned(hdrt__timeline *slot, uint64_t value, uint64_t deadline, hdrt__failure **out_failure)
 {
-    const uint64_t spin_ns = 20000;
     uint64_t begin = hdrt__now_ns();
     for (;;) {
         slot_lock(slot);
@@ -624,14 +671,22 @@ static hdrt_status wait_pinned(hdrt__timeline *slot, uint64_t value, uint64_t de
         if (inside.timeline == hdrt__timeline_event(slot, value).timeline && inside.value <= value) {
             return HDRT_ERROR_CYCLE;
         }
-        if (polled && now - begin < spin_ns) {
-            continue;
-        }
-        uint64_t until = polled ? now + pause_ns(now - begin) : UINT64_MAX;
+        pass_time(slot, changes, polled, now - begin, deadline);
+    }
+}
+
+/* A thread that spins for another host function's effect counts as one that waits all the while. */
+static hdrt_status wait_by_policy(hdrt__timeline *slot, uint64_t value, uint64_t deadline, hdrt__failure **out_failure)
+{
+    bool spins = slot->runtime->wait == HDRT_WAIT_SPIN || slot->runtime->wait == HDRT_WAIT_YIELD;
+    if (spins) {
         hdrt__callback_wait_begin();
-        sleep_on(slot, changes, until < deadline ? until : deadline);
+    }
+    hdrt_status status = wait_pinned(slot, value, deadline, out_failure);
+    if (spins) {
         hdrt__callback_wait_end();
     }
+    return status;
 }
 
 hdrt_status hdrt__event_wait_until(hdrt_runtime *runtime, hdrt_event event, uint64_t deadline,
@@ -645,7 +700,7 @@ hdrt_status hdrt__event_wait_until(hdrt_runtime *runtime, hdrt_event event, uint
     if (!slot) {
         return status;
     }
-    status = wait_pinned(slot, event.value, deadline, out_failure);
+    status = wait_by_policy(slot, event.value, deadline, out_failure);
     hdrt__timeline_unpin(slot);
     return status;
 }

@@ -41,7 +41,7 @@ void hdrt__failure_drop(hdrt__failure *failure);
 /* The words, for a thread's last message; never NULL. */
 const char *hdrt__failure_text(const hdrt__failure *failure);
 
-/* How a timeline's owner is asked to look. All NULL for timelines that are only told (host timelines, futures). */
+/* How a timeline's owner is asked to look; the last two may be missing. All NULL for timelines that are only told (host timelines, futures). */
 typedef struct hdrt__timeline_source {
     bool (*hold)(void *owner); /* counts only: called under the slot's lock; false: the owner is ending */
     void (*drop)(void *owner);
@@ -50,6 +50,12 @@ typedef struct hdrt__timeline_source {
      * hdrt__timeline_fail. Must not wait for the GPU. A negative status is handed to who asked.
      */
     hdrt_status (*progress)(void *owner, uint64_t value);
+    /*
+     * Somebody waits for `value` without asking: find out more by yourself until unwant is called with what this returned
+     * (NULL: it need not be). unwant may be called under any lock, and as long as the slot is not retired.
+     */
+    void *(*want)(void *owner, uint64_t value);
+    void (*unwant)(void *wanted);
 } hdrt__timeline_source;
 
 typedef enum hdrt__timeline_state {
@@ -207,6 +213,11 @@ void hdrt__timeline_unpin(hdrt__timeline *timeline);
 bool hdrt__timeline_watch_begin(hdrt__timeline *timeline, hdrt__timeline_watch *watch);
 /* Take a watch back. \return false: wake was called, or is just being called. */
 bool hdrt__timeline_unwatch(hdrt__timeline *timeline, hdrt__timeline_watch *watch);
+/*
+ * Somebody waits for the value of a pinned timeline without asking. *out_source: whose unwant takes what this returns.
+ * Under no lock. \return NULL: nobody need be told that it is over.
+ */
+void *hdrt__timeline_want(hdrt__timeline *timeline, uint64_t value, const hdrt__timeline_source **out_source);
 /* The owner of a pinned timeline with a hold of the caller's, if it is live and its source is this one; else NULL. */
 void *hdrt__timeline_owner(hdrt__timeline *timeline, const hdrt__timeline_source *source);
 

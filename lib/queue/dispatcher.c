@@ -128,6 +128,11 @@ void hdrt__dispatcher_want(hdrt__scheduler *scheduler, bool begins)
     }
 }
 
+bool hdrt__dispatcher_is_wanted(const hdrt__scheduler *scheduler)
+{
+    return atomic_load(&scheduler->dispatchers[0]->wanted) != 0;
+}
+
 void hdrt__dispatcher_look(hdrt__scheduler *scheduler)
 {
     hdrt__dispatcher *dispatcher = scheduler->dispatchers[0];

@@ -301,7 +301,8 @@ static bool commits_itself(hdrt_queue *queue, uint64_t position, hdrt__op_kind k
  */
 static bool can_lie(hdrt_queue *queue, hdrt__op_kind kind)
 {
-    return kind == HDRT__OP_WAIT && queue->submission == HDRT_SUBMISSION_AUTO && !atomic_load(&queue->foreign_work);
+    return kind == HDRT__OP_WAIT && queue->submission == HDRT_SUBMISSION_AUTO && !atomic_load(&queue->foreign_work) &&
+           !atomic_load(&queue->entry.timeline->watched);
 }
 
 /* What became of an operation that this thread has committed. */
@@ -328,6 +329,10 @@ hdrt_status hdrt__enqueue_publish(hdrt__enqueue *enqueue)
     uint64_t position = enqueue->position;
     hdrt__op_kind kind = (hdrt__op_kind)queue->ring.tail->ops[position - queue->ring.tail->first].kind;
     hdrt__ring_publish(&queue->ring);
+    if (kind == HDRT__OP_WAIT && atomic_load(&queue->entry.timeline->watched) &&
+        hdrt__dispatcher_is_wanted(queue->scheduler)) {
+        hdrt__queue_add_flight(queue); /* a wait alone has none; without memory it is told later */
+    }
     bool mine = (enqueue->at_once || commits_itself(queue, position, kind)) && hdrt__committer_take(queue, HDRT__COMMITTER_NONE);
     if (mine) {
         hdrt__queue_hold(queue); /* a host function that this enqueues may destroy the queue before the call returns */

@@ -110,7 +110,39 @@ static hdrt_status source_progress(void *owner, uint64_t value)
     return hdrt__queue_poll(owner, value);
 }
 
-const hdrt__timeline_source hdrt__queue_source = {try_hold, source_drop, source_progress};
+bool hdrt__queue_add_flight(hdrt_queue *queue)
+{
+    hdrt__op *op = hdrt__ring_reserve(&queue->ring, &queue->scheduler->segments);
+    if (op) {
+        op->kind = HDRT__OP_NOTHING;
+        op->detail = 1;
+        hdrt__ring_publish(&queue->ring);
+    }
+    return op != NULL;
+}
+
+/* Whatever is enqueued now is told by a flight; what is enqueued later sees that somebody watches. */
+static void *source_want(void *owner, uint64_t value)
+{
+    hdrt_queue *queue = owner;
+    hdrt__dispatcher_want(queue->scheduler, true);
+    pthread_mutex_lock(&queue->lock);
+    if (value <= hdrt__queue_position(queue) && value > atomic_load(&queue->entry.timeline->completed) &&
+        atomic_load(&queue->state) == HDRT__QUEUE_OPEN && !hdrt__queue_add_flight(queue)) {
+        hdrt__log(HDRT_LOG_ERROR, "no memory to let queue '%s' tell that it has come to position %llu: it may come late",
+                  HDRT__QUEUE_NAME(queue), (unsigned long long)value);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    hdrt__dispatcher_wake(queue);
+    return queue->scheduler;
+}
+
+static void source_unwant(void *wanted)
+{
+    hdrt__dispatcher_want(wanted, false);
+}
+
+const hdrt__timeline_source hdrt__queue_source = {try_hold, source_drop, source_progress, source_want, source_unwant};
 
 void hdrt__queue_landed(hdrt_queue *queue, uint64_t position)
 {
@@ -369,12 +401,8 @@ void hdrt__queue_end_values(hdrt_queue *queue)
 static void leave_flight(hdrt_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
-    hdrt__op *op = hdrt__ring_reserve(&queue->ring, &queue->scheduler->segments);
-    if (op) {
-        op->kind = HDRT__OP_NOTHING;
-        op->detail = 1;
+    if (hdrt__queue_add_flight(queue)) {
         atomic_store(&queue->closed, HDRT__CLOSED_FLIGHT);
-        hdrt__ring_publish(&queue->ring);
     } else {
         hdrt__log(HDRT_LOG_ERROR, "no memory to let queue '%s' end in order: what waits for its last waits fails",
                   HDRT__QUEUE_NAME(queue));

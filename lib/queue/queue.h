@@ -156,6 +156,9 @@ void hdrt__queue_drop(hdrt_queue *queue);
 /* The caller lets go of it. Never waits. */
 void hdrt__queue_close(hdrt_queue *queue);
 
+/* An operation without effect whose flight tells when all before it is complete. Under its lock. \return false: no
+ * memory. The dispatcher is to be woken. */
+bool hdrt__queue_add_flight(hdrt_queue *queue);
 /* All up to `position` is complete: tell the timeline, let go of code. Under no lock. */
 void hdrt__queue_landed(hdrt_queue *queue, uint64_t position);
 /* Forget the points that are complete. \return whether none is left. Under no lock. */
