@@ -55,13 +55,15 @@ void hdrt__group_end(hdrt_queue *queue, hdrt__stream *stream, uint64_t position)
     hdrt__points_lock(queue);
     uint8_t count = queue->point_count;
     for (uint8_t i = 0; i < count; i++) {
-        old[i] = queue->points[i];
+        old[i] = hdrt__points(queue)[i];
     }
-    queue->points[0] = (hdrt__point){stream, sequence, 0};
+    hdrt__point *unused = hdrt__points_shrink(queue, 0);
+    queue->points_inline[0] = (hdrt__point){stream, sequence, 0};
     queue->point_count = 1;
     queue->point_own = true;
     hdrt__points_unlock(queue);
     pthread_mutex_unlock(&stream->commit);
+    free(unused);
     hdrt__timeline_commit(queue->entry.timeline, position);
     for (uint8_t i = 0; i < count; i++) {
         hdrt__stream_drop(old[i].stream);

@@ -9,6 +9,9 @@
 #include "queue/record.h"
 #include "queue/scheduler.h"
 
+#include <errno.h>
+#include <time.h>
+
 /* ---- beginning --------------------------------------------------------------------------------------------------- */
 
 hdrt_status hdrt__check_capture(hdrt_queue *queue, const char *function)
@@ -60,6 +63,9 @@ hdrt_status hdrt__enqueue_begin(hdrt__enqueue *enqueue, hdrt_queue *queue, const
 
 /* ---- waiting for a step of the queue's timeline ------------------------------------------------------------------ */
 
+/* How often who waits for completion asks himself. */
+#define ASK_EACH_NS 4000000
+
 typedef struct step_watch {
     hdrt__timeline_watch watch; /* first */
     pthread_mutex_t lock;
@@ -76,7 +82,20 @@ static void watch_over(hdrt__timeline_watch *watch)
     pthread_mutex_unlock(&mine->lock);
 }
 
-/* Sleep until the queue has come to the step, or never will. Whoever commits tells; nobody is asked. */
+/* Under its lock. \return whether it was as long as it may be. */
+static bool wait_a_while(step_watch *mine)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += ASK_EACH_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    return pthread_cond_timedwait(&mine->changed, &mine->lock, &until) == ETIMEDOUT;
+}
+
+/* Sleep until the queue has come to the step, or never will. Whoever commits or finds out tells. */
 static void sleep_until(hdrt_queue *queue, uint64_t value, hdrt__timeline_step step)
 {
     step_watch mine = {.watch = {.value = value, .step = step, .wake = watch_over}};
@@ -86,7 +105,14 @@ static void sleep_until(hdrt_queue *queue, uint64_t value, hdrt__timeline_step s
         hdrt__callback_wait_begin();
         pthread_mutex_lock(&mine.lock);
         while (!mine.over) {
-            pthread_cond_wait(&mine.changed, &mine.lock);
+            if (step == HDRT__TIMELINE_COMMITTED) {
+                pthread_cond_wait(&mine.changed, &mine.lock);
+            } else if (wait_a_while(&mine)) {
+                /* A position that only waited is in no stream: nobody else finds out that it is complete. */
+                pthread_mutex_unlock(&mine.lock);
+                hdrt__queue_poll(queue, value);
+                pthread_mutex_lock(&mine.lock);
+            }
         }
         pthread_mutex_unlock(&mine.lock);
         hdrt__callback_wait_end();
@@ -253,10 +279,10 @@ static void note_inline(hdrt_queue *queue)
 {
     hdrt__scheduler *scheduler = queue->scheduler;
     hdrt__points_lock(queue);
-    if (queue->point_count == 1 && queue->points[0].stream->shared) {
-        atomic_store_explicit(&scheduler->inline_sequence, queue->points[0].sequence, memory_order_relaxed);
+    if (queue->point_count == 1 && hdrt__points(queue)[0].stream->shared) {
+        atomic_store_explicit(&scheduler->inline_sequence, hdrt__points(queue)[0].sequence, memory_order_relaxed);
         atomic_store_explicit(&scheduler->inline_time, hdrt__now_ns(), memory_order_relaxed);
-        atomic_store_explicit(&scheduler->inline_stream, queue->points[0].stream, memory_order_release);
+        atomic_store_explicit(&scheduler->inline_stream, hdrt__points(queue)[0].stream, memory_order_release);
     }
     hdrt__points_unlock(queue);
 }
@@ -267,7 +293,7 @@ static bool goes_at_once(hdrt_queue *queue)
     bool idle = true;
     hdrt__points_lock(queue);
     for (uint8_t i = 0; i < queue->point_count; i++) {
-        idle &= hdrt__point_complete(&queue->points[i]);
+        idle &= hdrt__point_complete(&hdrt__points(queue)[i]);
     }
     hdrt__points_unlock(queue);
     if (!idle) {

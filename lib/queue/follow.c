@@ -6,35 +6,59 @@
 #include "queue/park.h"
 #include "queue/pending.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* Kernels that take no longer go one after the other where many queues have one. */
 #define SHORT_US 20u
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 
+/* The committer, under no lock: memory for more points than have a place, if one more is; *out_room: whether it has. */
+static hdrt__point *make_place(const hdrt_queue *queue, bool *out_room)
+{
+    *out_room = queue->point_count < HDRT__POINTS;
+    if (queue->point_count != HDRT__POINTS_INLINE) {
+        return NULL;
+    }
+    hdrt__point *many = malloc(HDRT__POINTS * sizeof *many);
+    if (many) {
+        memcpy(many, queue->points_inline, sizeof queue->points_inline);
+    }
+    *out_room = many != NULL;
+    return many;
+}
+
 bool hdrt__follow_point(hdrt_queue *queue, hdrt__point point)
 {
-    bool taken = true;
+    bool room = true;
+    hdrt__point *many = NULL;
     point.since = atomic_load_explicit(&queue->ring.consumed, memory_order_relaxed) + 1;
     if (hdrt__point_complete(&point) && queue->scheduler->elision != HDRT__ELISION_NONE) {
         return true;
     }
-    hdrt__points_lock(queue);
     uint8_t i = 0;
-    while (i < queue->point_count && queue->points[i].stream != point.stream) {
+    while (i < queue->point_count && hdrt__points(queue)[i].stream != point.stream) {
         i++;
     }
+    if (i == queue->point_count) {
+        many = make_place(queue, &room);
+    }
+    hdrt__points_lock(queue);
     if (i < queue->point_count) {
-        if (point.sequence > queue->points[i].sequence) {
-            queue->points[i].sequence = point.sequence;
+        if (point.sequence > hdrt__points(queue)[i].sequence) {
+            hdrt__points(queue)[i].sequence = point.sequence;
         }
-    } else if (queue->point_count < HDRT__POINTS) {
+    } else if (room) {
         hdrt__stream_hold(point.stream);
-        queue->points[queue->point_count++] = point;
-    } else {
-        taken = false;
+        if (many) {
+            queue->points_many = many;
+        }
+        queue->point_count++;
+        hdrt__points(queue)[i] = point;
     }
     hdrt__points_unlock(queue);
-    return taken;
+    return room;
 }
 
 /* What `value` of a committed producer stands for, each point with a hold. \return how many. */
@@ -43,12 +67,12 @@ static uint32_t points_of(hdrt_queue *producer, uint64_t value, hdrt__point poin
     uint32_t count = 0;
     hdrt__points_lock(producer);
     for (uint8_t i = 0; i < producer->point_count; i++) {
-        if (producer->points[i].since <= value && !hdrt__point_complete(&producer->points[i])) {
-            points[count] = producer->points[i];
+        if (hdrt__points(producer)[i].since <= value && !hdrt__point_complete(&hdrt__points(producer)[i])) {
+            points[count] = hdrt__points(producer)[i];
             hdrt__stream_hold(points[count++].stream);
         }
     }
-    bool own = producer->point_own && count && points[0].stream == producer->points[0].stream;
+    bool own = producer->point_own && count && points[0].stream == hdrt__points(producer)[0].stream;
     hdrt__points_unlock(producer);
     if (own) {
         /* Its own work may have gone on since: less is enough. */
@@ -214,7 +238,7 @@ hdrt_status hdrt__follow_choose(hdrt_queue *queue, hdrt__stream **out_stream)
         return status;
     }
     hdrt__queue_settle(queue);
-    const hdrt__point *first = queue->points;
+    const hdrt__point *first = hdrt__points(queue);
     bool left = queue->point_own && first->sequence != atomic_load(&first->stream->sequence);
     if (left && (*out_stream = hdrt__scheduler_idle(queue->scheduler, queue->class))) {
         return HDRT_OK; /* others went on behind it: their work need not be waited for */
@@ -246,14 +270,20 @@ static bool left_out(const hdrt__stream *stream, const hdrt__point *point)
            (elision >= HDRT__ELISION_PAIRWISE && hdrt__stream_covers(stream, point));
 }
 
-/* A mark for a point, with a hold, and the clock that goes with it, of *out_count; NULL: complete. Under no lock. */
-static hdrt_status take_mark(const hdrt__point *point, hdrt__mark **out_mark, uint64_t *out_sequence,
-                             uint64_t clock[HDRT__CLOCKS], uint32_t *out_count)
+/* A mark for a point, with a hold, and what the point's stream came after there, of `count` streams. */
+typedef struct taken_mark {
+    hdrt__mark *mark; /* NULL: nothing to wait for */
+    uint64_t sequence;
+    uint32_t count;
+    uint64_t clock[HDRT__CLOCKS];
+} taken_mark;
+
+/* Under no lock. */
+static hdrt_status take_mark(const hdrt__point *point, taken_mark *taken)
 {
     hdrt__stream *producer = point->stream;
     hdrt__stream_mark *mark;
     hdrt__scope scope;
-    *out_mark = NULL;
     hdrt_status status = hdrt__device_enter(producer->device, &scope);
     if (status != HDRT_OK) {
         return status;
@@ -262,11 +292,11 @@ static hdrt_status take_mark(const hdrt__point *point, hdrt__mark **out_mark, ui
     hdrt__call call = hdrt__stream_mark_for(producer, point->sequence, &mark);
     status = hdrt__device_check(producer->device, call, "marking stream %u", producer->entry.index);
     if (status == HDRT_OK && mark) {
-        *out_mark = mark->mark;
-        *out_sequence = mark->sequence;
-        *out_count = mark->clock ? hdrt__scheduler_clocks(producer->scheduler) : 0;
-        for (uint32_t i = 0; i < *out_count; i++) {
-            clock[i] = mark->clock[i];
+        taken->mark = mark->mark;
+        taken->sequence = mark->sequence;
+        taken->count = mark->clock ? hdrt__scheduler_clocks(producer->scheduler) : 0;
+        for (uint32_t i = 0; i < taken->count; i++) {
+            taken->clock[i] = mark->clock[i];
         }
         hdrt__mark_hold(mark->mark);
     }
@@ -276,26 +306,54 @@ static hdrt_status take_mark(const hdrt__point *point, hdrt__mark **out_mark, ui
 }
 
 /* Let the stream wait for a point. Takes the stream's lock for the call. */
-static hdrt_status wait_for(hdrt_queue *queue, hdrt__stream *stream, const hdrt__point *point)
+static hdrt_status wait_for(hdrt_queue *queue, hdrt__stream *stream, const hdrt__point *point, const taken_mark *taken)
 {
-    uint64_t clock[HDRT__CLOCKS], sequence;
-    uint32_t count = 0;
-    hdrt__mark *mark;
-    hdrt_status status = take_mark(point, &mark, &sequence, clock, &count);
-    if (status != HDRT_OK || !mark) {
-        return status;
-    }
     pthread_mutex_lock(&stream->commit);
     hdrt__pending_flush(stream); /* they do not wait */
-    hdrt__call call =
-        HDRT__CALL(queue->device->driver, cuStreamWaitEvent, stream->handle, mark->event, HDCU_EVENT_WAIT_DEFAULT);
+    hdrt__call call = HDRT__CALL(queue->device->driver, cuStreamWaitEvent, stream->handle, taken->mark->event,
+                                 HDCU_EVENT_WAIT_DEFAULT);
     if (!call.result) {
         hdrt__stream_advance(stream, 1);
-        hdrt__stream_join(stream, point->stream, sequence, clock, count);
+        hdrt__stream_join(stream, point->stream, taken->sequence, taken->clock, taken->count);
     }
     pthread_mutex_unlock(&stream->commit);
-    status = hdrt__device_check(queue->device, call, "waiting for stream %u", point->stream->entry.index);
-    hdrt__mark_drop(point->stream->device, mark);
+    return hdrt__device_check(queue->device, call, "waiting for stream %u", point->stream->entry.index);
+}
+
+/* Whether who waits for a mark comes after another point too. */
+static bool brings(const hdrt__stream *marked, const taken_mark *taken, const hdrt__point *other)
+{
+    uint32_t index = other->stream->entry.index;
+    return marked->scheduler->elision == HDRT__ELISION_TRANSITIVE && other->stream->device == marked->device &&
+           index < taken->count && other->sequence <= taken->clock[index];
+}
+
+/* Wait for those points that are needed, and that none of the others brings. */
+static hdrt_status wait_for_needed(hdrt_queue *queue, hdrt__stream *stream, bool needed[HDRT__POINTS])
+{
+    taken_mark taken[HDRT__POINTS];
+    hdrt_status status = HDRT_OK;
+    uint8_t count = queue->point_count;
+    for (uint8_t i = 0; i < count; i++) {
+        taken[i].mark = NULL;
+        if (needed[i] && status == HDRT_OK) {
+            status = take_mark(&hdrt__points(queue)[i], &taken[i]);
+        }
+        needed[i] = taken[i].mark != NULL;
+    }
+    for (uint8_t i = 0; i < count; i++) {
+        for (uint8_t k = 0; k < count && needed[i]; k++) {
+            needed[i] = k == i || !needed[k] || !brings(hdrt__points(queue)[k].stream, &taken[k], &hdrt__points(queue)[i]);
+        }
+    }
+    for (uint8_t i = 0; i < count; i++) {
+        if (needed[i] && status == HDRT_OK) {
+            status = wait_for(queue, stream, &hdrt__points(queue)[i], &taken[i]);
+        }
+        if (taken[i].mark) {
+            hdrt__mark_drop(hdrt__points(queue)[i].stream->device, taken[i].mark);
+        }
+    }
     return status;
 }
 
@@ -306,7 +364,7 @@ hdrt_status hdrt__follow_points(hdrt_queue *queue, hdrt__stream *stream)
     /* The points are the committer's: only it changes them. */
     pthread_mutex_lock(&stream->commit);
     for (uint8_t i = 0; i < queue->point_count; i++) {
-        needed[i] = !left_out(stream, &queue->points[i]);
+        needed[i] = !left_out(stream, &hdrt__points(queue)[i]);
         any |= needed[i];
     }
     hdrt__stream_due(stream, queue);
@@ -314,11 +372,7 @@ hdrt_status hdrt__follow_points(hdrt_queue *queue, hdrt__stream *stream)
         return HDRT_OK;
     }
     pthread_mutex_unlock(&stream->commit);
-    for (uint8_t i = 0; i < queue->point_count && status == HDRT_OK; i++) {
-        if (needed[i]) {
-            status = wait_for(queue, stream, &queue->points[i]);
-        }
-    }
+    status = wait_for_needed(queue, stream, needed);
     if (status == HDRT_OK) {
         pthread_mutex_lock(&stream->commit);
     }

@@ -81,8 +81,9 @@ static void end(hdrt_queue *queue)
     hdrt__timeline_retire(queue->entry.timeline, queue->failure);
     release_held(held_done(queue, UINT64_MAX));
     for (uint8_t i = 0; i < queue->point_count; i++) {
-        hdrt__stream_drop(queue->points[i].stream);
+        hdrt__stream_drop(hdrt__points(queue)[i].stream);
     }
+    free(hdrt__points_shrink(queue, 0));
     hdrt__stream_drop(queue->stream);
     hdrt__failure_drop(queue->failure);
     pthread_mutex_destroy(&queue->lock);
@@ -161,12 +162,25 @@ void hdrt__points_wait(hdrt_queue *queue)
     } while (atomic_exchange_explicit(&queue->points_busy, true, memory_order_acquire));
 }
 
+hdrt__point *hdrt__points_shrink(hdrt_queue *queue, uint8_t count)
+{
+    hdrt__point *many = NULL;
+    if (queue->point_count > HDRT__POINTS_INLINE && count <= HDRT__POINTS_INLINE) {
+        many = queue->points_many;
+        for (uint8_t i = 0; i < count; i++) {
+            queue->points_inline[i] = many[i];
+        }
+    }
+    queue->point_count = count;
+    return many;
+}
+
 bool hdrt__queue_settle(hdrt_queue *queue)
 {
     hdrt__stream *gone[HDRT__POINTS];
     uint8_t count = 0, left = 0;
     for (uint8_t i = 0; i < queue->point_count && !count; i++) {
-        count = hdrt__point_complete(&queue->points[i]);
+        count = hdrt__point_complete(&hdrt__points(queue)[i]);
     }
     if (!count) {
         return queue->point_count == 0;
@@ -174,15 +188,16 @@ bool hdrt__queue_settle(hdrt_queue *queue)
     count = 0;
     hdrt__points_lock(queue);
     for (uint8_t i = 0; i < queue->point_count; i++) {
-        if (hdrt__point_complete(&queue->points[i])) {
+        if (hdrt__point_complete(&hdrt__points(queue)[i])) {
             queue->point_own &= i != 0;
-            gone[count++] = queue->points[i].stream;
+            gone[count++] = hdrt__points(queue)[i].stream;
         } else {
-            queue->points[left++] = queue->points[i];
+            hdrt__points(queue)[left++] = hdrt__points(queue)[i];
         }
     }
-    queue->point_count = left;
+    hdrt__point *unused = hdrt__points_shrink(queue, left);
     hdrt__points_unlock(queue);
+    free(unused);
     while (count) {
         hdrt__stream_drop(gone[--count]);
     }
@@ -192,7 +207,7 @@ bool hdrt__queue_settle(hdrt_queue *queue)
 bool hdrt__queue_follows(const hdrt_queue *queue, const hdrt__stream *stream)
 {
     for (uint8_t i = 0; i < queue->point_count; i++) {
-        if (queue->points[i].stream == stream && queue->points[i].sequence == atomic_load(&stream->sequence)) {
+        if (hdrt__points(queue)[i].stream == stream && hdrt__points(queue)[i].sequence == atomic_load(&stream->sequence)) {
             return true;
         }
     }
@@ -211,7 +226,7 @@ hdrt_status hdrt__queue_poll(hdrt_queue *queue, uint64_t value)
     uint8_t count = queue->point_count;
     bool own = queue->point_own, complete = true, enough = true;
     for (uint8_t i = 0; i < count; i++) {
-        points[i] = queue->points[i];
+        points[i] = hdrt__points(queue)[i];
         hdrt__stream_hold(points[i].stream);
     }
     hdrt__points_unlock(queue);

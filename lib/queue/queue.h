@@ -63,7 +63,8 @@ typedef enum hdrt__committer {
 } hdrt__committer;
 
 #define HDRT__RING_LIMIT_DEFAULT 4096u
-#define HDRT__POINTS 2u
+#define HDRT__POINTS_INLINE 2u
+#define HDRT__POINTS 8u /* most, in memory of their own as long as there are more */
 
 /* A module, or a graph and its plan, that operations use up to a position; or the recording that it is in. */
 typedef struct hdrt__held {
@@ -105,7 +106,10 @@ struct hdrt_queue {
     _Alignas(64) pthread_mutex_t lock;
     uint64_t room_until; /* under lock: there is room for positions below, as far as is known */
     hdrt__ring ring;     /* its first half is of this part, its second of the next */
-    hdrt__point points[HDRT__POINTS]; /* written by the committer, under points_busy */
+    union { /* written by the committer, under points_busy, as is their number: hdrt__points */
+        hdrt__point points_inline[HDRT__POINTS_INLINE];
+        hdrt__point *points_many; /* malloc'ed, HDRT__POINTS */
+    };
     uint8_t point_count;
     bool point_own;
     atomic_bool points_busy; /* a lock of its own, so that who enqueues and who commits do not meet */
@@ -144,6 +148,14 @@ static inline void hdrt__points_unlock(hdrt_queue *queue)
 {
     atomic_store_explicit(&queue->points_busy, false, memory_order_release);
 }
+
+/* The committer, or under points_busy. */
+static inline hdrt__point *hdrt__points(const hdrt_queue *queue)
+{
+    return queue->point_count > HDRT__POINTS_INLINE ? queue->points_many : (hdrt__point *)queue->points_inline;
+}
+/* The committer, under points_busy: of its points the first `count` are left. \return what to free under no lock. */
+hdrt__point *hdrt__points_shrink(hdrt_queue *queue, uint8_t count);
 
 /* Make a queue, on `stream` if that is not NULL. As hdrt_queue_create. `held`: whether it holds the device. */
 hdrt_status hdrt__queue_make(hdrt_device *device, const hdrt_queue_options *options, hdcu_stream stream, bool held,

@@ -73,7 +73,7 @@ static void finish(hdrt_queue *queue, hdrt__stream *stream, uint64_t sequence)
     uint64_t position = atomic_load(&queue->ring.consumed) + 1;
     hdrt__stream_hold(stream);
     hdrt__points_lock(queue); /* it had no points */
-    queue->points[0] = (hdrt__point){stream, sequence, 0};
+    queue->points_inline[0] = (hdrt__point){stream, sequence, 0};
     queue->point_count = 1;
     queue->point_own = true;
     hdrt__points_unlock(queue);

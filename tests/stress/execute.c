@@ -158,8 +158,6 @@ typedef struct host_work {
 typedef struct execution {
     bed *b;
     const program_graph *program;
-    hdrt_queue *queues[PROGRAM_QUEUES];
-    hdrt_event events[PROGRAM_OPS];
     host_work works[PROGRAM_OPS];
     uint32_t stamps[PROGRAM_OPS]; /* the host's */
     hdrt_timeline *gate;
@@ -182,7 +180,7 @@ static void create_queue(execution *e, uint32_t number)
     options.exclusive = queue->exclusive;
     options.ring_limit = queue->narrow ? 4 : 0;
     options.submission = queue->submission ? (hdrt_submission)(queue->submission - 1) : e->b->submission;
-    MUST(hdrt_queue_create(e->b->devices[queue->device], &options, &e->queues[number]));
+    MUST(hdrt_queue_create(e->b->devices[queue->device], &options, &e->b->queues[number]));
 }
 
 static void host_part(execution *e, const program_op *op, hdrt_queue *queue)
@@ -198,10 +196,10 @@ static void host_part(execution *e, const program_op *op, hdrt_queue *queue)
         MUST(hdrt_queue_synchronize(queue));
         break;
     case PROGRAM_HOST_WAIT:
-        MUST(hdrt_event_wait(e->b->runtime, e->events[op->event], HDRT_FOREVER));
+        MUST(hdrt_event_wait(e->b->runtime, e->b->events[op->event], HDRT_FOREVER));
         break;
     case PROGRAM_QUERY:
-        status = hdrt_event_query(e->b->runtime, e->events[op->event]);
+        status = hdrt_event_query(e->b->runtime, e->b->events[op->event]);
         if (status != HDRT_NOT_READY) {
             MUST(status);
         }
@@ -218,7 +216,7 @@ static void host_part(execution *e, const program_op *op, hdrt_queue *queue)
         break;
     default:
         hdrt_queue_destroy(queue);
-        e->queues[op->queue] = NULL;
+        e->b->queues[op->queue] = NULL;
     }
 }
 
@@ -259,7 +257,7 @@ static void device_part(execution *e, uint32_t index, hdrt_queue *queue)
         b->cells[op->dst] = 0;
         break;
     case PROGRAM_WAIT:
-        MUST(hdrt_queue_wait(queue, e->events[op->event]));
+        MUST(hdrt_queue_wait(queue, e->b->events[op->event]));
         break;
     case PROGRAM_GATE:
         MUST(hdrt_queue_wait(queue, hdrt_timeline_event(e->gate, 1)));
@@ -276,7 +274,7 @@ static void begin(execution *e)
     if (!start) {
         bed_fail("no memory");
     }
-    program_start(start, e->program->seed);
+    program_start(start, e->program->seed, b->device_count);
     for (uint32_t i = 0; i < PROGRAM_CELLS; i++) {
         if (program_is_host(i)) {
             memcpy(b->host_cells[i], start->cells[i], CELL_BYTES);
@@ -340,20 +338,21 @@ void bed_execute(bed *b, const program_graph *program, program_result *out_resul
     }
     for (uint32_t i = 0; i < program->op_count; i++) {
         const program_op *op = &program->ops[i];
-        hdrt_queue *queue = e->queues[op->queue];
+        hdrt_queue *queue = e->b->queues[op->queue];
         if (op->kind >= PROGRAM_OPEN) {
-            if (op->kind == PROGRAM_OPEN && between) {
-                between(context);
-            }
             host_part(e, op, queue);
         } else {
             device_part(e, i, queue);
-            e->events[i] = hdrt_queue_record(queue);
+            e->b->events[i] = hdrt_queue_record(queue);
         }
+    }
+    if (between) {
+        between(context);
     }
     end(e, out_result);
     for (uint32_t i = 0; i < PROGRAM_QUEUES; i++) {
-        hdrt_queue_destroy(e->queues[i]);
+        hdrt_queue_destroy(b->queues[i]);
+        b->queues[i] = NULL;
     }
     hdrt_timeline_destroy(e->gate);
     free(e);

@@ -23,6 +23,8 @@ typedef struct bed {
     uint32_t *host_cells[PROGRAM_CELLS];
     uint32_t *pinned; /* room for what is read back */
     hdrt_submission submission;
+    hdrt_queue *queues[PROGRAM_QUEUES]; /* of the program, and the event after each of its operations */
+    hdrt_event events[PROGRAM_OPS];
 } bed;
 
 /* As CHECK_OK in tests, without Check. */
@@ -40,7 +42,7 @@ void bed_close(bed *b);
 /* Address of a function of the soft driver's beyond CUDA. */
 void bed_symbol(const bed *b, const char *name, void *out_function);
 
-/* Run a program. `between`, if not NULL, is called when all is enqueued. */
+/* Run a program. `between`, if not NULL, is called when all is enqueued, before the host waits. */
 void bed_execute(bed *b, const program_graph *program, program_result *out_result, void (*between)(void *), void *context);
 /* Whether two results agree; if not, how they differ is told. */
 bool bed_compare(const program_graph *program, const program_result *result, const program_result *expected,

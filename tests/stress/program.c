@@ -196,7 +196,7 @@ static void some_side_by_side(maker *m)
 
 static void some_copy(maker *m)
 {
-    uint32_t queue = some_queue(m), device = device_of(m, queue), other = chance(m, 25) ? 1 - device : device;
+    uint32_t queue = some_queue(m), device = device_of(m, queue), other = chance(m, 25) && !m->options->no_host ? 1 - device : device;
     uint32_t dst = some_cell(m, device), src = some_cell(m, other);
     if (chance(m, 50)) {
         uint32_t cell = dst;
@@ -286,9 +286,9 @@ static uint32_t make_queue(maker *m)
 {
     uint32_t number = m->program->queue_count++;
     m->program->queues[number] = (program_queue){
-        .device = (uint8_t)(chance(m, 25) ? 1 : 0),
+        .device = (uint8_t)(chance(m, 25) && !m->options->no_host ? 1 : 0),
         .priority = (int8_t)(chance(m, 20) ? -(int)draw(m, 3) : 0),
-        .submission = (uint8_t)(chance(m, 15) ? 1 + draw(m, 3) : 0),
+        .submission = (uint8_t)(chance(m, 15) && !m->options->no_host ? 1 + draw(m, 3) : 0),
         .exclusive = chance(m, 8),
         .narrow = m->options->may_block && !m->program->gated && chance(m, 15),
     };
@@ -331,7 +331,9 @@ static void some_device_work(maker *m)
         put_access(m, op_of(m, PROGRAM_EMPTY, queue, cell, cell), PROGRAM_CELLS, PROGRAM_CELLS);
         break;
     case 4:
-        some_allocation(m);
+        if (!m->options->no_host) {
+            some_allocation(m);
+        }
         break;
     case 5:
     case 6:
@@ -393,11 +395,12 @@ void program_generate(program_graph *program, uint64_t seed, const program_optio
 
 /* ---- the model --------------------------------------------------------------------------------------------------- */
 
-void program_start(program_result *result, uint64_t seed)
+void program_start(program_result *result, uint64_t seed, uint32_t devices)
 {
     memset(result, 0, sizeof *result);
     for (uint32_t i = 0; i < PROGRAM_CELLS; i++) {
-        for (uint32_t w = 0; w < PROGRAM_WORDS && !program_is_passing(i); w++) {
+        bool there = program_is_host(i) || (!program_is_passing(i) && program_device_of(i) < devices);
+        for (uint32_t w = 0; w < PROGRAM_WORDS && there; w++) {
             result->cells[i][w] = program_word((uint32_t)seed ^ i, w);
         }
     }

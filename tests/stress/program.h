@@ -76,12 +76,13 @@ typedef struct program_result {
 
 typedef struct program_options {
     bool may_block; /* rings may be narrow: the execution goes on while the host waits for room */
-    bool no_host;   /* nothing that is done on the host, and no waiting by it: for virtual time */
+    bool no_host;   /* one device, and nothing that is done on the host or that it waits for: for virtual time */
     bool gated;     /* always */
 } program_options;
 
 void program_generate(program_graph *program, uint64_t seed, const program_options *options);
-void program_start(program_result *result, uint64_t seed);
+/* The first content of cells; `devices` of which there are. */
+void program_start(program_result *result, uint64_t seed, uint32_t devices);
 void program_model(const program_graph *program, program_result *result);
 /* One operation, for messages. \return buffer. */
 const char *program_describe(const program_graph *program, uint32_t index, char buffer[160]);

@@ -63,7 +63,7 @@ static void run_batch(uint64_t batch)
     program_options options = {.may_block = c.narrow};
     for (uint64_t seed = batch / 2 * SEEDS; seed < (batch / 2 + 1) * SEEDS; seed++) {
         program_generate(&program, seed, &options);
-        program_start(&expected, seed);
+        program_start(&expected, seed, b.device_count);
         program_model(&program, &expected);
         if (getenv("HDRT_STRESS_TELL")) {
             char words[160];
