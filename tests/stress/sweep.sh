@@ -21,6 +21,8 @@ programs=${HDRT_SWEEP_PROGRAMS:-test_errors test_branches test_queue test_memory
     test_jit_module test_soft_api test_soft_capture test_soft_order test_soft_launch test_soft_inject
     test_soft_policy test_soft_checks test_soft_race}
 HDRT_SWEEP=${HDRT_SWEEP:-some}
+[ "$HDRT_SWEEP" = some ] || [ -n "${HDRT_SWEEP_PROGRAMS:-}" ] ||
+    programs="$programs test_soft_virtual test_soft_excluded test_kernels test_race_upper"
 ASAN_OPTIONS=${ASAN_OPTIONS:-}:exitcode=99
 LSAN_OPTIONS=${LSAN_OPTIONS:-}:exitcode=99
 UBSAN_OPTIONS=${UBSAN_OPTIONS:-}:exitcode=99

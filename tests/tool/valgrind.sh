@@ -8,14 +8,15 @@ CK_DEFAULT_TIMEOUT=600
 CK_FORK=no
 export CK_FORK CK_DEFAULT_TIMEOUT
 number=0
-for test in test_base test_timeline test_device test_jit_table test_jit_key test_jit_store test_soft_ptx test_soft_inject \
-    test_soft_excluded; do
+for test in test_base test_timeline test_device test_jit_table test_jit_key test_jit_store test_soft_ptx \
+    test_soft_inject test_soft_excluded; do
     number=$((number + 1))
     program=${abs_top_builddir:?run this by make}/tests/unit/.libs/$test
     CK_FORK=no
     case $test in test_soft_inject | test_soft_excluded) CK_FORK=yes ;; esac
     [ -x "$program" ] || program=$abs_top_builddir/tests/unit/$test
-    if valgrind --quiet --error-exitcode=99 --leak-check=no "$program" >valgrind.out 2>&1 && ! grep -q '^not ok' valgrind.out; then
+    if valgrind --quiet --error-exitcode=99 --leak-check=no "$program" >valgrind.out 2>&1 &&
+        ! grep -q '^not ok' valgrind.out; then
         echo "ok $number - $test: $(grep -c '^ok' valgrind.out) checks"
     else
         echo "not ok $number - $test"
