@@ -9,7 +9,7 @@
  * tells apart (no memory; the device is lost; any other, in turn). What the test then asserts does not matter; a crash,
  * a sanitizer's report, a leak and a time-out do.
  *
- *   HDRT_SWEEP=all|some|count|one  some: each entry point at its first place in the program, with one code of each kind;
+ *   HDRT_SWEEP=all|some|count|one  some: each entry point at its first place in the program, one code of each kind;
  *                        count: no failures, how many there would be; one: the test HDRT_SWEEP_TEST once, with
  *                        HDSOFT_FAIL as it is
  *   HDRT_SWEEP_OUT=FILE  gets lines "bad test N, RULE: ..." and at the end "done PLACES RUNS BAD"
