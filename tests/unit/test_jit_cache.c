@@ -18,6 +18,7 @@
 
 #include "base/number.h"
 #include "child.h"
+#include "jit/container.h"
 #include "jit/flight.h"
 #include "jit/jit.h"
 #include "jit/lookup.h"
@@ -302,11 +303,58 @@ START_TEST(what_changes_nothing)
 {
     bool from_cache;
     plain_input();
-    obtain(&from_cache, NULL);
+    hdrt__digest before = obtain(&from_cache, NULL);
     same[_i].change();
-    obtain(&from_cache, NULL);
+    hdrt__digest after = obtain(&from_cache, NULL);
     ck_assert_msg(from_cache, "%s", same[_i].what);
+    ck_assert(hdrt__digest_equal(&before, &after));
     ck_assert_uint_eq(compiles(), 1);
+}
+END_TEST
+
+/* Makes an undamaged entry of another format version: as a later libhdrt would have written it. */
+static void set_format(const char *path, unsigned char version)
+{
+    enum { VERSION_AT = 8 };
+    static unsigned char bytes[65536];
+    FILE *file = fopen(path, "r+b");
+    ck_assert_ptr_nonnull(file);
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    ck_assert_uint_gt(size, HDRT__DIGEST_SIZE + VERSION_AT);
+    bytes[VERSION_AT] = version;
+    hdrt__digest digest = hdrt__digest_of(bytes, size - HDRT__DIGEST_SIZE);
+    memcpy(bytes + size - HDRT__DIGEST_SIZE, digest.bytes, HDRT__DIGEST_SIZE);
+    rewind(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Images and manifests of another version: a compile with that reason; with the version back, the old code. */
+START_TEST(entries_of_another_version)
+{
+    bool from_cache;
+    hdrt_cache_reason reason;
+    char command[600], path[300];
+    plain_input();
+    hdrt__digest before = obtain(&from_cache, NULL);
+    snprintf(command, sizeof command, "find %s -name '*.%c'", cache, _i ? 'm' : 'i');
+    FILE *output = popen(command, "r");
+    ck_assert_int_eq(fscanf(output, "%299s", path), 1);
+    pclose(output);
+    set_format(path, HDRT__CONTAINER_VERSION + 1);
+    snprintf(command, sizeof command, "cp -a %s %s", cache, in_root("other-version"));
+    ck_assert_int_eq(system(command), 0);
+    obtain(&from_cache, &reason);
+    ck_assert(!from_cache);
+    ck_assert_msg(reason == HDRT_CACHE_OTHER_VERSION, "%s", hdrt_cache_reason_name(reason));
+    ck_assert_uint_eq(compiles(), 2);
+    snprintf(command, sizeof command, "rm -rf %s; mv %s %s", cache, in_root("other-version"), cache);
+    ck_assert_int_eq(system(command), 0);
+    set_format(path, HDRT__CONTAINER_VERSION);
+    hdrt__digest after = obtain(&from_cache, NULL);
+    ck_assert(from_cache);
+    ck_assert(hdrt__digest_equal(&before, &after));
+    ck_assert_uint_eq(compiles(), 2);
 }
 END_TEST
 
@@ -641,6 +689,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_loop_test(tests, changed_and_changed_back, 0, COUNT(changes));
     tcase_add_loop_test(tests, what_changes_nothing, 0, COUNT(same));
+    tcase_add_loop_test(tests, entries_of_another_version, 0, 2);
     tcase_add_test(tests, the_folder_of_what_includes_nothing);
     tcase_add_loop_test(tests, what_tells_the_time_is_never_stored, 0, COUNT(timed));
     tcase_add_test(tests, a_cold_start_of_many_processes_is_one_compile);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -361,6 +362,30 @@ static void entry_is_a_pipe(const char *path)
     ck_assert_int_eq(mkfifo(path, 0600), 0);
 }
 
+static void entry_is_a_socket(const char *path)
+{
+    unlink(path);
+    ck_assert_int_eq(mknod(path, S_IFSOCK | 0600, 0), 0);
+}
+
+/* A device that would be endless to read, or a disk; making one needs rights. */
+static void entry_is_a_device(const char *path, mode_t type, dev_t device)
+{
+    unlink(path);
+    if (mknod(path, type | 0600, device) != 0)
+        printf("# skipped: no device node can be made: %s\n", strerror(errno));
+}
+
+static void entry_is_a_character_device(const char *path)
+{
+    entry_is_a_device(path, S_IFCHR, makedev(1, 5)); /* /dev/zero */
+}
+
+static void entry_is_a_block_device(const char *path)
+{
+    entry_is_a_device(path, S_IFBLK, makedev(1, 0)); /* /dev/ram0 */
+}
+
 static void entry_is_writable_by_others(const char *path)
 {
     ck_assert_int_eq(chmod(path, 0666), 0);
@@ -377,7 +402,8 @@ static void entry_is_huge(const char *path)
 }
 
 static void (*const hostile[])(const char *) = {entry_is_a_link, entry_has_two_names, entry_is_a_pipe,
-                                                entry_is_writable_by_others, entry_is_empty, entry_is_huge};
+                                                entry_is_a_socket, entry_is_a_character_device,
+                                                entry_is_a_block_device, entry_is_writable_by_others, entry_is_empty, entry_is_huge};
 
 START_TEST(hostile_entry)
 {
@@ -391,6 +417,57 @@ START_TEST(hostile_entry)
     ck_assert(write_entry(store, "new"));
     ck_assert(entry_is(store, "new"));
     alarm(0);
+    hdrt__store_close(store);
+}
+END_TEST
+
+/* Swaps the folder of an entry for a link to another one and back, until killed. */
+static pid_t swap_in_a_loop(const char *folder, const char *name_of_link)
+{
+    pid_t child = fork();
+    while (child == 0)
+        if (renameat2(AT_FDCWD, folder, AT_FDCWD, name_of_link, RENAME_EXCHANGE) != 0)
+            child_exit(1);
+    return child;
+}
+
+/* Whatever the moment: the entry or a miss, never what is behind the link, and nothing is written there. */
+START_TEST(folder_is_swapped_for_a_link)
+{
+    char path[256], folder[256], name_of_link[128], elsewhere[128], target[300], command[700];
+    unsigned hits = 0, misses = 0;
+    int status;
+    hdrt__store *store = open_store(cache);
+    ck_assert(write_entry(store, "good"));
+    entry_path(path, 'i');
+    strcpy(folder, path);
+    *strrchr(folder, '/') = '\0';
+    snprintf(name_of_link, sizeof name_of_link, "%s/link", root);
+    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", root);
+    snprintf(target, sizeof target, "%s%s", elsewhere, strrchr(path, '/'));
+    ck_assert_int_eq(mkdir(elsewhere, 0700), 0);
+    snprintf(command, sizeof command, "printf evil >%s; chmod 600 %s", target, target);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(symlink(elsewhere, name_of_link), 0);
+    pid_t child = swap_in_a_loop(folder, name_of_link);
+    for (int i = 0; i < 100000; i++) {
+        size_t size = 0;
+        unsigned char *bytes = read_entry(store, HDRT__ENTRY_IMAGE, &size, NULL);
+        ck_assert(!bytes || (size == 4 && memcmp(bytes, "good", 4) == 0));
+        hits += bytes != NULL;
+        misses += bytes == NULL;
+        free(bytes);
+        if (i % 1000 == 0)
+            write_entry(store, "good"); /* may fail, as it is only a cache */
+    }
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status)); /* it swapped until now */
+    ck_assert_uint_gt(hits, 0);
+    ck_assert_uint_gt(misses, 0);
+    ck_assert_uint_eq(files_in(elsewhere), 1);
+    snprintf(command, sizeof command, "test \"$(cat %s)\" = evil", target);
+    ck_assert_int_eq(system(command), 0);
     hdrt__store_close(store);
 }
 END_TEST
@@ -1084,6 +1161,7 @@ int main(void)
     tcase_add_test(tests, read_only_folder);
     tcase_add_loop_test(tests, hostile_entry, 0, COUNT(hostile));
     tcase_add_test(tests, entry_is_a_folder);
+    tcase_add_test(tests, folder_is_swapped_for_a_link);
     tcase_add_test(tests, full_disk);
     tcase_add_test(tests, sizes_that_are_refused);
     tcase_add_test(tests, stale_temporary_files_go);
