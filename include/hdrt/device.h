@@ -25,7 +25,9 @@ typedef struct hdrt_device_options {
     size_t printf_fifo_bytes;   /**< CU_LIMIT_PRINTF_FIFO_SIZE; 0: leave. Set before the first module is loaded. */
     size_t malloc_heap_bytes;   /**< CU_LIMIT_MALLOC_HEAP_SIZE; 0: leave */
     size_t stack_bytes;         /**< CU_LIMIT_STACK_SIZE per thread; 0: leave */
-    uint32_t reserved[8];       /**< zero */
+    uint64_t watchdog_ns;       /**< tell the log (HDRT_LOG_WARN), once, of an operation that has been in flight for at
+                                     least so long: which, of which queue, at which position; 0: never */
+    uint32_t reserved[6];       /**< zero */
 } hdrt_device_options;
 
 #define HDRT_DEVICE_OPTIONS_INIT HDRT_INIT_(hdrt_device_options)

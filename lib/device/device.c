@@ -235,6 +235,7 @@ hdrt_status hdrt_device_open(hdrt_runtime *runtime, uint32_t index, const hdrt_d
         return HDRT_ERROR_OUT_OF_MEMORY;
     }
     device->context_kind = known.context_kind;
+    device->watchdog_ns = known.watchdog_ns;
     hdrt__call call = hdrt__scope_enter(device->driver, NULL, &scope);
     if (!call.result) {
         call = HDRT__CALL(device->driver, cuDeviceGet, &device->ordinal, (int)index);

@@ -27,6 +27,7 @@
 #include "driver/call.h"
 #include "driver/scope.h"
 
+struct hdrt__buffer;
 struct hdrt__callbacks;
 
 typedef enum hdrt__device_state {
@@ -89,6 +90,7 @@ struct hdrt_device {
     hdrt_context_kind context_kind;
     hdrt_device_info info;
     hdrt__device_limits limits;
+    uint64_t watchdog_ns; /* 0: none */
 
     _Atomic hdrt__device_state state;
     hdrt__failure *lost; /* set before state becomes LOST */
@@ -167,6 +169,8 @@ void hdrt__device_stream_launch(hdrt__device_stream *stream, uint64_t sequence, 
 /* The same of something else; `what`: "a copy", say. */
 void hdrt__device_stream_note(hdrt__device_stream *stream, uint64_t sequence, const hdrt__device_queue *queue,
                               uint64_t position, const char *what);
+/* Name the oldest operation that the stream remembers and that is not known complete. \return false: there is none. */
+bool hdrt__device_stream_oldest(hdrt__device_stream *stream, struct hdrt__buffer *text);
 /* A queue's name. \return it, or `buffer` with the default one. */
 #define HDRT__QUEUE_NAME_BYTES 24u
 const char *hdrt__device_queue_name(const hdrt__device_queue *queue, char buffer[HDRT__QUEUE_NAME_BYTES]);

@@ -18,8 +18,23 @@ static const char words_without_memory[] =
 
 /* ---- the message ------------------------------------------------------------------------------------------------- */
 
-/* Under queues_lock: the launches of a stream that are not known complete. */
-static void name_launches(hdrt__buffer *text, hdrt__device_stream *stream, uint32_t *count)
+/* Under recent_lock. */
+static void name_operation(hdrt__buffer *text, const hdrt__recent_launch *launch)
+{
+    char number[HDRT__QUEUE_NAME_BYTES];
+    snprintf(number, sizeof number, "queue %u", launch->queue_number);
+    hdrt__buffer_text(text, launch->kernel);
+    if (launch->grid.block[0]) {
+        hdrt__buffer_format(text, " <<<(%u,%u,%u), (%u,%u,%u), %u>>>", launch->grid.grid[0], launch->grid.grid[1],
+                            launch->grid.grid[2], launch->grid.block[0], launch->grid.block[1], launch->grid.block[2],
+                            launch->grid.shared);
+    }
+    hdrt__buffer_format(text, " of queue '%s' at position %llu", launch->queue[0] ? launch->queue : number,
+                        (unsigned long long)launch->position);
+}
+
+/* Under queues_lock: the operations of a stream that are not known complete. */
+static void name_operations(hdrt__buffer *text, hdrt__device_stream *stream, uint32_t *count)
 {
     uint64_t completed = atomic_load(&stream->completed);
     pthread_mutex_lock(&stream->recent_lock);
@@ -36,20 +51,28 @@ static void name_launches(hdrt__buffer *text, hdrt__device_stream *stream, uint3
                 hdrt__buffer_text(text, "earlier ones, then ");
             }
         }
-        char number[HDRT__QUEUE_NAME_BYTES];
-        snprintf(number, sizeof number, "queue %u", launch->queue_number);
-        hdrt__buffer_format(text, "%s%s", named ? ", " : "", launch->kernel);
-        if (launch->grid.block[0]) {
-            hdrt__buffer_format(text, " <<<(%u,%u,%u), (%u,%u,%u), %u>>>", launch->grid.grid[0], launch->grid.grid[1],
-                                launch->grid.grid[2], launch->grid.block[0], launch->grid.block[1],
-                                launch->grid.block[2], launch->grid.shared);
-        }
-        hdrt__buffer_format(text, " of queue '%s' at position %llu", launch->queue[0] ? launch->queue : number,
-                            (unsigned long long)launch->position);
+        hdrt__buffer_text(text, named ? ", " : "");
+        name_operation(text, launch);
         named = true;
         ++*count;
     }
     pthread_mutex_unlock(&stream->recent_lock);
+}
+
+bool hdrt__device_stream_oldest(hdrt__device_stream *stream, hdrt__buffer *text)
+{
+    uint64_t completed = atomic_load(&stream->completed);
+    pthread_mutex_lock(&stream->recent_lock);
+    uint64_t i = stream->recent_count > HDRT__RECENT_LAUNCHES ? stream->recent_count - HDRT__RECENT_LAUNCHES : 0;
+    while (i < stream->recent_count && stream->recent[i % HDRT__RECENT_LAUNCHES].sequence <= completed) {
+        i++;
+    }
+    bool found = i < stream->recent_count;
+    if (found) {
+        name_operation(text, &stream->recent[i % HDRT__RECENT_LAUNCHES]);
+    }
+    pthread_mutex_unlock(&stream->recent_lock);
+    return found;
 }
 
 /* What the soft driver says of its last fault; no driver call, and NULL on NVIDIA's. */
@@ -68,11 +91,11 @@ static hdrt__failure *describe_fault(hdrt_device *device, hdrt__call call, const
 {
     hdrt__buffer text = HDRT__BUFFER_INIT;
     uint32_t count = 0;
-    hdrt__buffer_format(&text, "device %u (%s) is lost: %s: %s failed: %s (%u): %s; kernels in flight:", device->index,
+    hdrt__buffer_format(&text, "device %u (%s) is lost: %s: %s failed: %s (%u): %s; in flight:", device->index,
                         device->info.name, what, call.text, hdrt__result_name(call.result), call.result,
                         hdrt__result_text(call.result));
     for (hdrt__device_stream *stream = device->streams; stream; stream = stream->next) {
-        name_launches(&text, stream, &count);
+        name_operations(&text, stream, &count);
     }
     if (!count) {
         hdrt__buffer_text(&text, " none known");

@@ -605,13 +605,14 @@ void *hdrt__timeline_want(hdrt__timeline *slot, uint64_t value, const hdrt__time
 #define SPIN_NS 20000u
 #define PAUSE_NS 500000u
 /* A wait that blocks looks more seldom. */
-#define PAUSE_BLOCK_NS 2000000u
+#define PAUSE_BLOCK_NS 4000000u
 
-/* How long to sleep before looking again: a sixteenth of the time waited so far, within bounds. */
-static uint64_t pause_ns(uint64_t waited, uint64_t most)
+/* How long to sleep before looking again: a part of the time waited so far, within bounds. */
+static uint64_t pause_ns(uint64_t waited, bool blocks)
 {
-    uint64_t pause = waited / 16;
-    return pause < 10000 ? 10000 : pause > most ? most : pause;
+    uint64_t least = blocks ? 50000 : 10000, most = blocks ? PAUSE_BLOCK_NS : PAUSE_NS;
+    uint64_t pause = waited / (blocks ? 8 : 16);
+    return pause < least ? least : pause > most ? most : pause;
 }
 
 /* Sleep until something was told after `changes` was read, or until the moment `until` (UINT64_MAX: no limit). */
@@ -643,8 +644,7 @@ static void pass_time(hdrt__timeline *slot, uint64_t changes, bool polled, uint6
     if (polled && policy == HDRT_WAIT_AUTO && waited < SPIN_NS) {
         return;
     }
-    uint64_t most = policy == HDRT_WAIT_BLOCK ? PAUSE_BLOCK_NS : PAUSE_NS;
-    uint64_t until = polled ? hdrt__now_ns() + pause_ns(waited, most) : UINT64_MAX;
+    uint64_t until = polled ? hdrt__now_ns() + pause_ns(waited, policy == HDRT_WAIT_BLOCK) : UINT64_MAX;
     hdrt__callback_wait_begin();
     sleep_on(slot, changes, until < deadline ? until : deadline);
     hdrt__callback_wait_end();

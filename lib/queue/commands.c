@@ -143,12 +143,33 @@ static hdrt_status free_memory(hdrt_queue *queue, hdrt__stream *stream, const hd
                               (unsigned long long)op->range->address);
 }
 
+/* What the lost state and the watchdog call an operation; NULL: nothing that takes long, or it is noted elsewhere. */
+static const char *words_of(const hdrt__op *op)
+{
+    switch ((hdrt__op_kind)op->kind) {
+    case HDRT__OP_COPY:
+        return op->detail == HDRT__COPY_HTOD   ? "a copy to the device"
+               : op->detail == HDRT__COPY_DTOH ? "a copy to the host"
+                                               : "a copy";
+    case HDRT__OP_REGION:
+        return "a copy of a region";
+    case HDRT__OP_FILL:
+        return "a fill";
+    default:
+        return NULL;
+    }
+}
+
 hdrt_status hdrt__op_hand_over(hdrt_queue *queue, hdrt__stream *stream, hdrt__op *op, uint64_t position,
                                uint32_t *out_commands)
 {
     hdrt_device *device = queue->device;
     hdrt_status status = HDRT_OK;
+    const char *words = words_of(op);
     *out_commands = 0;
+    if (words) {
+        hdrt__device_stream_note(&stream->entry, atomic_load(&stream->sequence) + 1, &queue->entry, position, words);
+    }
     switch ((hdrt__op_kind)op->kind) {
     case HDRT__OP_LAUNCH:
         status = launch_cooperative(queue, stream, op, position);

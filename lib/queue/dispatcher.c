@@ -15,6 +15,7 @@
 #include "driver/thread.h"
 #include "queue/commit.h"
 #include "queue/park.h"
+#include "queue/watchdog.h"
 #include "queue/wide.h"
 
 /* How long it looks for more before it sleeps, and for how long at most while something is stalled, or in flight. */
@@ -398,6 +399,7 @@ static bool look_at_streams(hdrt__dispatcher *dispatcher, bool oldest)
     uint32_t count = list_flying(dispatcher->device, streams, sizeof streams / sizeof streams[0]);
     for (uint32_t i = 0; i < count; i++) {
         ask(dispatcher, streams[i], oldest ? atomic_load(&streams[i]->entry.completed) + 1 : UINT64_MAX);
+        hdrt__watchdog_look(streams[i]);
         flying |= hdrt__stream_outstanding(streams[i]) != 0;
         hdrt__stream_drop(streams[i]);
     }
@@ -429,6 +431,13 @@ static void sleep_for(hdrt__dispatcher *dispatcher, uint64_t pause)
     atomic_store(&dispatcher->sleeping, false);
 }
 
+/* How long it may not look at the streams, for the watchdog. */
+static uint64_t watch_ns(const hdrt__dispatcher *dispatcher)
+{
+    uint64_t limit = dispatcher->device->watchdog_ns;
+    return limit ? limit / 2 + 1 : UINT64_MAX;
+}
+
 /* Nothing is ready. \return false: the device may be over. */
 static bool idle(hdrt__dispatcher *dispatcher, uint64_t since)
 {
@@ -458,6 +467,9 @@ static bool idle(hdrt__dispatcher *dispatcher, uint64_t since)
         dispatcher->pause = pause * 2;
         if (alive && !dispatcher->stalled && !flying) {
             pause = UINT64_MAX;
+        }
+        if (dispatcher->index == 0 && watch_ns(dispatcher) < pause) {
+            pause = watch_ns(dispatcher); /* work may go out by others, who do not wake it */
         }
         hdrt__device_drop(dispatcher->device);
         if (atomic_load(&dispatcher->stop)) {

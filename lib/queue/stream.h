@@ -73,6 +73,10 @@ typedef struct hdrt__stream {
         hdrt_kernel *kernel; /* in flight, so its code is held; NULL: none is measured */
         uint64_t sequence, begin_ns;
     } measured; /* a launch that went to the idle stream */
+    struct {
+        uint64_t completed, since_ns; /* it has been there since; 0: nothing was in flight */
+        bool told;
+    } watched; /* the first dispatcher's, for the watchdog */
     _Atomic uint64_t polled; /* the dispatcher's round in which it was asked */
 } hdrt__stream;
 
