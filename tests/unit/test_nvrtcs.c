@@ -6,7 +6,9 @@
 #include <hdrt.h>
 
 #include <check.h>
+#include <dlfcn.h>
 #include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +205,179 @@ START_TEST(files_that_were_read)
 }
 END_TEST
 
+/* ---- what NVRTC says it read ------------------------------------------------------------------------------------- */
+
+typedef int compile_call(void *program, int count, const char *const *options);
+
+/* Compiles with NVRTC itself, which writes its time trace to a file of that name and ".json"; whether it can. */
+static bool trace(const char *source, const char *include, const char *name)
+{
+    char option[200], file[200];
+    const char *const given[] = {"-arch=sm_80", include, option};
+    void *program = NULL, *library = dlopen(about.path, RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(library != NULL, "%s", dlerror());
+    int (*create)(void **, const char *, const char *, int, const char *const *, const char *const *);
+    compile_call *compile;
+    *(void **)&create = dlsym(library, "nvrtcCreateProgram");
+    *(void **)&compile = dlsym(library, "nvrtcCompileProgram");
+    ck_assert(create && compile);
+    snprintf(option, sizeof option, "-fdevice-time-trace=%s", name);
+    snprintf(file, sizeof file, "%s.json", name);
+    ck_assert_int_eq(create(&program, source, "k.cu", 0, NULL, NULL), 0);
+    return compile(program, 3, given) == 0 && access(file, R_OK) == 0;
+}
+
+static bool is_recorded(const hdrt_image *image, const char *path)
+{
+    char real[PATH_MAX];
+    const char *recorded;
+    for (uint32_t i = 0; (recorded = hdrt_image_dependency(image, i)); i++)
+        if (realpath(recorded, real) && strcmp(real, path) == 0)
+            return true;
+    return false;
+}
+
+/* Each header of the trace, which has one event for each that was read, is recorded; returns how many different ones. */
+static unsigned headers_of_trace(const char *file, const hdrt_image *image)
+{
+    static char text[1 << 20], seen[4096];
+    char path[PATH_MAX], real[PATH_MAX];
+    unsigned count = 0;
+    FILE *trace_file = fopen(file, "r");
+    ck_assert_ptr_nonnull(trace_file);
+    text[fread(text, 1, sizeof text - 1, trace_file)] = '\0';
+    fclose(trace_file);
+    for (const char *at = text; (at = strstr(at, root)); at += strlen(root)) {
+        size_t size = strcspn(at, "\"");
+        if (size < 2 || size >= sizeof path || strncmp(at + size - 2, ".h", 2) != 0)
+            continue;
+        memcpy(path, at, size);
+        path[size] = '\0';
+        ck_assert_msg(realpath(path, real) != NULL, "%s", path);
+        ck_assert_msg(is_recorded(image, real), "%s was read and is not recorded", real);
+        if (strstr(seen, real))
+            continue;
+        ck_assert_uint_lt(strlen(seen) + strlen(real), sizeof seen - 2);
+        strcat(strcat(seen, real), "\n");
+        count++;
+    }
+    return count;
+}
+
+START_TEST(recorded_files_are_those_of_the_time_trace)
+{
+    static const char text[] = "#include <a.h>\n#include NAME\n#if 0\n#include <unused.h>\n#endif\n"
+                               "extern \"C\" __global__ void k(int *p) { *p = 1; }\n";
+    char include[128], name[128], file[140], command[700];
+    const char *given[] = {include};
+    hdrt_source source = text_source(text);
+    hdrt_compile_options options = for_target("sm_80", HDRT_CODE_AUTO);
+    hdrt_image *image;
+    open_runtime(_i);
+    snprintf(command, sizeof command,
+             "cd %s && mkdir -p inc/deep && cd inc && echo '#pragma once\n#include \"deep/b.h\"' >a.h && "
+             "echo '#include \"../c.h\"\n#define NAME \"deep/d.h\"' >deep/b.h && echo >c.h && "
+             "echo '#include <a.h>' >deep/d.h && echo >unused.h", root);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(include, sizeof include, "-I%s/inc", root);
+    snprintf(name, sizeof name, "%s/trace", root);
+    snprintf(file, sizeof file, "%s.json", name);
+    options.options = given;
+    options.option_count = 1;
+    CHECK(hdrt_image_compile(runtime, &source, &options, &image));
+    ck_assert_uint_eq(info_of(image).dependency_count, 4);
+    bool traced = trace(text, include, name);
+    unsigned headers = traced ? headers_of_trace(file, image) : 0;
+    if (headers == 0 && about.version_major < 13) /* older ones have no trace, or one without headers */
+        printf("# skipped: no headers in a time trace of NVRTC %u.%u\n", about.version_major, about.version_minor);
+    else
+        ck_assert_uint_eq(headers, 4);
+    hdrt_image_destroy(image);
+    close_runtime();
+}
+END_TEST
+
+/* ---- changed, and changed back ----------------------------------------------------------------------------------- */
+
+/* The kind of code: another kind is a compile with the reason, and the first is found again with its bytes. */
+START_TEST(kinds_are_in_the_key)
+{
+    const hdrt_source source = text_source(SIMPLE);
+    hdrt_code_kind kinds[] = {HDRT_CODE_CUBIN, HDRT_CODE_PTX, HDRT_CODE_LTO_IR};
+    hdrt_image *images[3], *again;
+    open_runtime(_i);
+    int count = about.version_major < 12 ? 2 : 3; /* LTO-IR is of 12 and newer */
+    for (int i = 0; i < count; i++) {
+        const hdrt_compile_options options = for_target("sm_80", kinds[i]);
+        CHECK(hdrt_image_compile(runtime, &source, &options, &images[i]));
+        ck_assert(!info_of(images[i]).from_cache);
+        ck_assert_int_eq(info_of(images[i]).kind, kinds[i]);
+        ck_assert_int_eq(info_of(images[i]).cache_reason, i ? HDRT_CACHE_OPTION_CHANGED : HDRT_CACHE_NEW);
+    }
+    for (int i = 0; i < count; i++) {
+        const hdrt_compile_options options = for_target("sm_80", kinds[i]);
+        CHECK(hdrt_image_compile(runtime, &source, &options, &again));
+        ck_assert(info_of(again).from_cache);
+        ck_assert_uint_eq(info_of(again).code_size, info_of(images[i]).code_size);
+        ck_assert_mem_eq(info_of(again).code, info_of(images[i]).code, info_of(again).code_size);
+        hdrt_image_destroy(again);
+        hdrt_image_destroy(images[i]);
+    }
+    close_runtime();
+}
+END_TEST
+
+static void link_is(bool expected_hit, const hdrt_link_input *inputs, uint32_t count, const hdrt_link_options *options)
+{
+    hdrt_image *linked;
+    CHECK(hdrt_image_link(runtime, inputs, count, options, &linked));
+    ck_assert_int_eq(info_of(linked).from_cache, expected_hit);
+    hdrt_image_destroy(linked);
+}
+
+/* A link's inputs, their order, options and target: each changed alone, and changed back. */
+START_TEST(links_are_keyed)
+{
+    static const char *const texts[] = {SIMPLE, "__global__ void l(int *p) { *p = 2; }\n",
+                                        "__global__ void l(int *p) { *p = 3; }\n"};
+    static const char *const registers[] = {"--maxrregcount=32"};
+    const hdrt_compile_options options = for_target("sm_80", HDRT_CODE_LTO_IR);
+    hdrt_link_input inputs[3] = {HDRT_LINK_INPUT_INIT, HDRT_LINK_INPUT_INIT, HDRT_LINK_INPUT_INIT};
+    hdrt_link_options plain = HDRT_LINK_OPTIONS_INIT, other = HDRT_LINK_OPTIONS_INIT;
+    hdrt_image *images[3];
+    open_runtime(_i);
+    if (about.version_major < 12 || !about.linker_path) {
+        printf("# skipped: no links with NVRTC %u.%u here\n", about.version_major, about.version_minor);
+        close_runtime();
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        const hdrt_source source = text_source(texts[i]);
+        CHECK(hdrt_image_compile(runtime, &source, &options, &images[i]));
+        inputs[i].image = images[i];
+    }
+    const hdrt_link_input swapped[] = {inputs[1], inputs[0]}, replaced[] = {inputs[0], inputs[2]};
+    link_is(false, inputs, 2, &plain);
+    link_is(false, swapped, 2, &plain);
+    link_is(true, inputs, 2, &plain);
+    link_is(false, replaced, 2, &plain);
+    link_is(true, inputs, 2, &plain);
+    link_is(false, inputs, 1, &plain);
+    link_is(true, inputs, 2, &plain);
+    other.options = registers;
+    other.option_count = 1;
+    link_is(false, inputs, 2, &other);
+    link_is(true, inputs, 2, &plain);
+    other = plain;
+    other.arch = "sm_86";
+    link_is(false, inputs, 2, &other);
+    link_is(true, inputs, 2, &plain);
+    for (int i = 0; i < 3; i++)
+        hdrt_image_destroy(images[i]);
+    close_runtime();
+}
+END_TEST
+
 START_TEST(errors_have_places)
 {
     hdrt_source source = text_source("\n__global__ void k(int *p) {\n    *p = nothing;\n}\n");
@@ -382,6 +557,9 @@ int main(void)
     tcase_add_loop_test(cases, names_and_headers_in_memory, 0, nvrtc_count);
     tcase_add_loop_test(cases, lambdas_by_a_function, 0, nvrtc_count);
     tcase_add_loop_test(cases, files_that_were_read, 0, nvrtc_count);
+    tcase_add_loop_test(cases, recorded_files_are_those_of_the_time_trace, 0, nvrtc_count);
+    tcase_add_loop_test(cases, kinds_are_in_the_key, 0, nvrtc_count);
+    tcase_add_loop_test(cases, links_are_keyed, 0, nvrtc_count);
     tcase_add_loop_test(cases, errors_have_places, 0, nvrtc_count);
     tcase_add_loop_test(cases, targets_of_other_times, 0, nvrtc_count);
     tcase_add_loop_test(cases, several_sources_linked, 0, nvrtc_count);
