@@ -55,7 +55,8 @@ hdrt__parked hdrt__park(hdrt_queue *queue, hdrt__timeline *timeline, bool pinned
 {
     hdrt_runtime *runtime = queue->device->runtime;
     pthread_mutex_lock(&runtime->parking);
-    bool cycle = producer && waits_for(producer, queue);
+    /* What the producer has committed meanwhile it does not wait for, though it may since wait for what comes later here. */
+    bool cycle = producer && value > atomic_load(&timeline->committed) && waits_for(producer, queue);
     if (!cycle) {
         queue->parked = true;
         queue->parked_on = producer;
