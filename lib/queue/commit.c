@@ -12,6 +12,8 @@
 
 /* Operations that are handed over one by one under one lock of the stream: others may want it meanwhile. */
 #define GROUP_LIMIT 24u
+/* How often an idle stream is looked for, when others who look for one are quicker. */
+#define CHOICES 4
 /* Launches of one queue that need not wait for those of others. */
 #define LONG_RUN 32u
 
@@ -20,9 +22,13 @@
 /* The same, but launches may be pending in the stream. */
 static hdrt_status begin_behind(hdrt_queue *queue, hdrt__stream **out_stream)
 {
-    hdrt_status status = hdrt__follow_choose(queue, out_stream);
-    if (status == HDRT_OK) {
-        status = hdrt__follow_points(queue, *out_stream);
+    hdrt_status status = HDRT_WOULD_BLOCK;
+    for (int tries = 0; status == HDRT_WOULD_BLOCK; tries++) {
+        status = hdrt__follow_choose(queue, out_stream);
+        if (status == HDRT_OK) {
+            bool idle = tries < CHOICES && hdrt__stream_outstanding(*out_stream) == 0;
+            status = hdrt__follow_points(queue, *out_stream, idle);
+        }
     }
     if (status == HDRT_OK && !hdrt__stream_reserve_flights(*out_stream, 1)) {
         pthread_mutex_unlock(&(*out_stream)->commit);

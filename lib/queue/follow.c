@@ -357,12 +357,16 @@ static hdrt_status wait_for_needed(hdrt_queue *queue, hdrt__stream *stream, bool
     return status;
 }
 
-hdrt_status hdrt__follow_points(hdrt_queue *queue, hdrt__stream *stream)
+hdrt_status hdrt__follow_points(hdrt_queue *queue, hdrt__stream *stream, bool idle)
 {
     hdrt_status status = HDRT_OK;
     bool needed[HDRT__POINTS], any = false;
-    /* The points are the committer's: only it changes them. */
     pthread_mutex_lock(&stream->commit);
+    if (idle && hdrt__stream_outstanding(stream)) {
+        pthread_mutex_unlock(&stream->commit);
+        return HDRT_WOULD_BLOCK;
+    }
+    /* The points are the committer's: only it changes them. */
     for (uint8_t i = 0; i < queue->point_count; i++) {
         needed[i] = !left_out(stream, &hdrt__points(queue)[i]);
         any |= needed[i];

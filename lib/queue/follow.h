@@ -31,7 +31,10 @@ hdrt__waited hdrt__follow_event(hdrt_queue *queue, hdrt_event event, hdrt_queue 
 bool hdrt__follow_point(hdrt_queue *queue, hdrt__point point);
 /* The stream for the queue's next command. Inside the device's scope. Not held: it is the queue's, or shared. */
 hdrt_status hdrt__follow_choose(hdrt_queue *queue, hdrt__stream **out_stream);
-/* Make the stream come after the queue's points. On HDRT_OK its commit lock is held. */
-hdrt_status hdrt__follow_points(hdrt_queue *queue, hdrt__stream *stream);
+/*
+ * Make the stream come after the queue's points. On HDRT_OK its commit lock is held. `idle`: it was chosen because it had
+ * nothing to do; HDRT_WOULD_BLOCK if another committer has put something there meanwhile: choose again.
+ */
+hdrt_status hdrt__follow_points(hdrt_queue *queue, hdrt__stream *stream, bool idle);
 
 #endif
