@@ -332,6 +332,7 @@ static bool brings(const hdrt__stream *marked, const taken_mark *taken, const hd
 static hdrt_status wait_for_needed(hdrt_queue *queue, hdrt__stream *stream, bool needed[HDRT__POINTS])
 {
     taken_mark taken[HDRT__POINTS];
+    bool bringer[HDRT__POINTS] = {false};
     hdrt_status status = HDRT_OK;
     uint8_t count = queue->point_count;
     for (uint8_t i = 0; i < count; i++) {
@@ -342,8 +343,11 @@ static hdrt_status wait_for_needed(hdrt_queue *queue, hdrt__stream *stream, bool
         needed[i] = taken[i].mark != NULL;
     }
     for (uint8_t i = 0; i < count; i++) {
-        for (uint8_t k = 0; k < count && needed[i]; k++) {
-            needed[i] = k == i || !needed[k] || !brings(hdrt__points(queue)[k].stream, &taken[k], &hdrt__points(queue)[i]);
+        for (uint8_t k = 0; k < count && needed[i] && !bringer[i]; k++) {
+            if (k != i && needed[k] && brings(hdrt__points(queue)[k].stream, &taken[k], &hdrt__points(queue)[i])) {
+                needed[i] = false;
+                bringer[k] = true; /* its mark may be later than its point, so what brings the point is not enough */
+            }
         }
     }
     for (uint8_t i = 0; i < count; i++) {

@@ -250,6 +250,23 @@ static void some_wait(maker *m)
     }
 }
 
+/* A queue that does nothing itself hands an order on: what the one did last the other comes after, and touches. */
+static void some_relay(maker *m)
+{
+    uint32_t queue = some_queue(m), relay = some_queue(m), producer = some_queue(m);
+    if (queue == relay || relay == producer || queue == producer || !m->last[producer] ||
+        !has_room(m, 3 + 2 * PROGRAM_QUEUES)) {
+        return;
+    }
+    const program_op *last = &m->program->ops[m->last[producer] - 1];
+    put_wait(m, relay, m->last[producer] - 1u);
+    put_wait(m, queue, m->last[relay] - 1u);
+    if (last->kind <= PROGRAM_FILL && last->kind != PROGRAM_EMPTY && m->there[last->dst] &&
+        device_of(m, queue) == device_of(m, producer)) {
+        put_launch(m, PROGRAM_TURN, queue, last->dst, last->dst);
+    }
+}
+
 /* ---- the host's part --------------------------------------------------------------------------------------------- */
 
 static void open_gate(maker *m)
@@ -351,8 +368,10 @@ static void some_step(maker *m)
         some_launch(m, some_queue(m));
     } else if (kind < 70) {
         some_device_work(m);
-    } else if (kind < 78) {
+    } else if (kind < 76) {
         some_wait(m);
+    } else if (kind < 78) {
+        some_relay(m);
     } else if (kind < 82) {
         some_loop(m);
     } else if (kind < 85) {

@@ -348,6 +348,63 @@ static void spinning(uint64_t unused)
     stand_close(&s);
 }
 
+#define SIDES 32u
+
+/* Kernels of many queues go side by side in one template; what each queue enqueues next comes after its own. */
+static void side_by_side(uint64_t unused)
+{
+    bed b;
+    hdrt_queue *queues[SIDES];
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    hdrt_ptr cells;
+    hdrt_grid grid = hdrt_grid_1d(PROGRAM_WORDS, PROGRAM_WORDS);
+    uint32_t expected = 0, *read;
+    void *pinned;
+    unsigned long long (*call_count)(const char *entry);
+    (void)unused;
+    setenv("HDSOFT_POLICY", "random:5,patience=1000", 1);
+    bed_open(&b, 1);
+    bed_symbol(&b, "hdsoft_call_count", &call_count);
+    options.submission = HDRT_SUBMISSION_DISPATCHER;
+    MUST(hdrt_alloc(b.own[0], SIDES * 64, &cells));
+    MUST(hdrt_host_alloc(b.devices[0], SIDES * 64, &pinned));
+    MUST(hdrt_fill(b.own[0], cells, &(uint32_t){0}, 4, SIDES * PROGRAM_WORDS));
+    MUST(hdrt_queue_synchronize(b.own[0]));
+    for (uint32_t i = 0; i < SIDES; i++) {
+        MUST(hdrt_queue_create(b.devices[0], &options, &queues[i]));
+    }
+    for (uint32_t value = 1; value < 60; value++) {
+        for (uint32_t part = 0; part < 2; part++) {
+            for (uint32_t i = 0; i < SIDES; i++) {
+                hdrt_ptr cell = cells + 64 * i, stamp = b.stamps[0];
+                if (part) {
+                    MUST(hdrt_launch(queues[i], b.kernels[0][1], grid, HDRT_ARGS(cell, value, stamp)));
+                } else {
+                    MUST(hdrt_launch(queues[i], b.kernels[0][0], grid, HDRT_ARGS(cell, cell, value, stamp)));
+                }
+            }
+            usleep(500); /* they are handed over, and hardly done */
+        }
+        expected = program_turn(program_mix(expected, expected, value), value);
+        MUST(hdrt_device_synchronize(b.devices[0]));
+    }
+    MUST(hdrt_copy_dtoh(b.own[0], pinned, cells, SIDES * 64));
+    MUST(hdrt_queue_synchronize(b.own[0]));
+    read = pinned;
+    for (uint32_t i = 0; i < SIDES * PROGRAM_WORDS; i++) {
+        if (read[i] != expected) {
+            bed_fail("queue %u, word %u: 0x%x, not 0x%x", i / PROGRAM_WORDS, i % PROGRAM_WORDS, read[i], expected);
+        }
+    }
+    printf("# %llu launches of templates\n", call_count("cuGraphLaunch"));
+    for (uint32_t i = 0; i < SIDES; i++) {
+        hdrt_queue_destroy(queues[i]);
+    }
+    MUST(hdrt_free(b.own[0], cells));
+    MUST(hdrt_host_free(b.devices[0], pinned));
+    bed_close(&b);
+}
+
 int main(int argc, char **argv)
 {
     struct timespec start;
@@ -355,12 +412,13 @@ int main(int argc, char **argv)
     clock_gettime(CLOCK_MONOTONIC, &start);
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
     uint64_t count = argc > 1 ? 1 : stress_whole() ? 2000 / SEEDS : 30;
-    puts("1..3");
+    puts("1..4");
     bool good = batches_run(first, count, run_batch) == 0;
     snprintf(name, sizeof name, "%llu random programs that wait before they record", (unsigned long long)count * SEEDS);
     tap(1, good, name);
     tap(2, batches_run(0, 3, gated) == 0, "no call waits for a gated GPU: auto, inline, dispatcher");
     tap(3, batches_run(0, 1, spinning) == 0, "a kernel that waits for another one's word, on an exclusive queue");
+    tap(4, batches_run(0, 1, side_by_side) == 0, "kernels of many queues side by side");
     printf("# %.1f s\n", seconds_since(&start));
     return 0;
 }

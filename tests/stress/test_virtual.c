@@ -293,6 +293,60 @@ static void double_buffer(uint64_t eager)
     bed_close(&m.b);
 }
 
+/* ---- what nothing orders overlaps -------------------------------------------------------------------------------- */
+
+#define OVERLAP_NS 32000u /* a fill, a wait and one of the two copies take 24 us; both copies 45 */
+
+/* A queue fills; two copies in opposite directions come after that, of which one's queue is third, the other's `second`. */
+static void overlap_of(bool same_queue)
+{
+    measure m;
+    hdrt_queue *queues[3];
+    hdrt_timeline *gate;
+    hdrt_ptr buffers[2];
+    void *pinned[2];
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    measure_open(&m, false);
+    options.submission = HDRT_SUBMISSION_DISPATCHER;
+    MUST(hdrt_timeline_create(m.b.runtime, &gate));
+    for (uint32_t i = 0; i < 3; i++) {
+        MUST(hdrt_queue_create(m.b.devices[0], &options, &queues[i]));
+        MUST(hdrt_queue_wait(queues[i], hdrt_timeline_event(gate, 1)));
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        MUST(hdrt_alloc(m.b.own[0], BUFFER_BYTES, &buffers[i]));
+        MUST(hdrt_host_alloc(m.b.devices[0], BUFFER_BYTES, &pinned[i]));
+    }
+    MUST(hdrt_queue_synchronize(m.b.own[0]));
+    MUST(hdrt_fill(queues[0], buffers[0], &(uint32_t){1}, 4, 1));
+    hdrt_event filled = hdrt_queue_record(queues[0]);
+    hdrt_queue *second = same_queue ? queues[0] : queues[1];
+    MUST(hdrt_queue_wait(second, filled));
+    MUST(hdrt_copy_htod(second, buffers[1], pinned[1], BUFFER_BYTES));
+    MUST(hdrt_queue_wait(queues[2], filled));
+    MUST(hdrt_copy_dtoh(queues[2], pinned[0], buffers[0], BUFFER_BYTES));
+    MUST(hdrt_timeline_signal(gate, 1));
+    measure_execution(&m);
+    if (m.span > OVERLAP_NS) {
+        bed_fail("%s: two copies that nothing orders take %llu ns", same_queue ? "one queue goes on" : "a queue joins",
+                 m.span);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        hdrt_queue_destroy(queues[i]);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        MUST(hdrt_free(m.b.own[0], buffers[i]));
+        MUST(hdrt_host_free(m.b.devices[0], pinned[i]));
+    }
+    hdrt_timeline_destroy(gate);
+    bed_close(&m.b);
+}
+
+static void overlap(uint64_t same_queue)
+{
+    overlap_of(same_queue);
+}
+
 /* ---- judging ----------------------------------------------------------------------------------------------------- */
 
 static bool judge(const char *name, bool ran)
@@ -317,11 +371,12 @@ int main(int argc, char **argv)
     }
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
     uint64_t count = argc > 1 ? 2 : stress_whole() ? 2 * 1000 / SEEDS : 4;
-    puts("1..2");
+    puts("1..3");
     bool ran = batches_run(0, 2, double_buffer) == 0;
     tap(1, judge("double buffer", ran), "the double buffer, enqueued whole");
     ran = batches_run(first, count, run_batch) == 0;
     tap(2, judge("random programs", ran), "random programs, enqueued whole");
+    tap(3, batches_run(0, 2, overlap) == 0, "what comes later in a producer's stream is not waited for");
     printf("# %llu programs, %.1f s\n", (unsigned long long)count / 2 * SEEDS, seconds_since(&start));
     return 0;
 }
