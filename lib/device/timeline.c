@@ -563,7 +563,12 @@ static hdrt_status look_pinned(hdrt__timeline *slot, uint64_t value, bool progre
     slot_lock(slot);
     status = known(slot, value, out_failure);
     slot_unlock(slot);
-    return status == HDRT_NOT_READY && progressed < 0 ? progressed : status;
+    if (status != HDRT_NOT_READY || progressed >= 0) {
+        return status;
+    }
+    /* What the driver says of the asking is not said of the event: as its status it would read as over. */
+    bool misleads = hdrt__status_over(progressed) && progressed != HDRT_ERROR_DEVICE_LOST;
+    return misleads ? HDRT_ERROR_DRIVER : progressed;
 }
 
 hdrt_status hdrt__event_look(hdrt_runtime *runtime, hdrt_event event, bool progress, hdrt__failure **out_failure)

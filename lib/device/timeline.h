@@ -180,7 +180,7 @@ void hdrt__timeline_reopen(hdrt__timeline *timeline, uint64_t last);
  *
  * out_failure, if not NULL, is set to the cause with a hold of the caller's, or NULL.
  * \return HDRT_OK, HDRT_NOT_READY, HDRT_ERROR_EVENT_FAILED, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_INVALID_ARGUMENT (no
- *     timeline of this runtime), or what progress returned.
+ *     timeline of this runtime), or what progress failed with, which never reads as over.
  */
 hdrt_status hdrt__event_look(hdrt_runtime *runtime, hdrt_event event, bool progress, hdrt__failure **out_failure);
 /* Whether a status of an event says that what was before it is over. A driver that cannot be asked has not said so. */

@@ -382,6 +382,43 @@ START_TEST(a_fault_seen_by_asking_loses_the_device)
 }
 END_TEST
 
+/* A driver that cannot be asked has not said that anything is over: memory in use stays, whatever code it gives. */
+START_TEST(asking_that_fails_ends_no_use)
+{
+    static gate g = GATE_INIT;
+    static const int codes[] = {1, 2, 101, 400, 801, 999}; /* 1, 101 and 400: HDRT_ERROR_INVALID_ARGUMENT elsewhere */
+    char rule[64];
+    void *pinned, *registered = aligned_alloc(4096, 4096);
+    hdrt_ptr memory = allocate(64);
+    snprintf(rule, sizeof rule, "cuEventQuery:*=%d", codes[_i]);
+    CK_OK(hdrt_host_alloc(dev, 4096, &pinned));
+    CK_OK(hdrt_host_register(dev, registered, 4096));
+    memset(pinned, 'p', 4096);
+    gate_hold(&g, a);
+    CK_OK(hdrt_copy_htod(a, memory, pinned, 64));
+    CK_OK(hdrt_copy_htod(a, memory, registered, 64));
+    hdrt_event event = hdrt_queue_record(a);
+    CK_STATUS(hdrt_event_query(rt, event), HDRT_NOT_READY);
+    hdrt_status expected = codes[_i] == 2     ? HDRT_ERROR_OUT_OF_DEVICE_MEMORY
+                           : codes[_i] == 801 ? HDRT_ERROR_UNSUPPORTED
+                                              : HDRT_ERROR_DRIVER;
+    inject(rule);
+    CK_STATUS(hdrt_event_query(rt, event), expected);
+    CK_MESSAGE("asking for the work of stream");
+    CK_STATUS(hdrt_event_wait(rt, event, HDRT_FOREVER), expected);
+    unsigned long long unregistered = calls_of("cuMemHostUnregister"), freed = calls_of("cuMemFreeHost");
+    CK_STATUS(hdrt_host_unregister(dev, registered), expected);
+    ck_assert_uint_eq(calls_of("cuMemHostUnregister"), unregistered);
+    CK_OK(hdrt_host_free(dev, pinned));
+    ck_assert_uint_eq(calls_of("cuMemFreeHost"), freed);
+    inject(NULL);
+    gate_open(&g);
+    CK_OK(hdrt_queue_synchronize(a));
+    CK_OK(hdrt_host_unregister(dev, registered));
+    free(registered);
+}
+END_TEST
+
 /* ---- every driver call and every allocation fails in turn -------------------------------------------------------- */
 
 typedef struct scene {
@@ -896,6 +933,7 @@ int main(void)
     tcase_add_test(at_once, waiting_for_a_failed_event_fails_the_waiter);
     tcase_add_test(at_once, launch_failures_name_the_kernel);
     tcase_add_test(at_once, other_codes_do_not_lose_the_device);
+    tcase_add_loop_test(at_once, asking_that_fails_ends_no_use, 0, 6);
     add_soft_tcase(suite, at_once, "injected failures of calls");
     tcase_add_checked_fixture(injected, setup, teardown);
     tcase_set_timeout(injected, 120);
