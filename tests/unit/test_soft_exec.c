@@ -625,6 +625,25 @@ START_TEST(parameters_keep_their_places)
 }
 END_TEST
 
+/* A declaration that comes after the body changes nothing of it. */
+START_TEST(functions_may_be_declared_again)
+{
+    static const char body[] =
+        ".func (.param .b32 r) twice(.param .b32 a)\n{\n.reg .b32 %r<3>;\nld.param.u32 %r1, [a];\n"
+        "add.u32 %r2, %r1, %r1;\nst.param.b32 [r], %r2;\nret;\n}\n"
+        ".func (.param .b32 r) twice(.param .b32 a);\n"
+        ".entry k(.param .u64 o)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<3>;\nld.param.u64 %rd1, [o];\nmov.u32 %r1, 21;\n"
+        "{\n.param .b32 a;\n.param .b32 r;\nst.param.b32 [a], %r1;\ncall.uni (r), twice, (a);\nld.param.b32 %r2, [r];\n"
+        "}\nst.global.u32 [%rd1], %r2;\nret;\n}\n"
+        ".entry k(.param .u64 o);\n.func (.param .b32 r) twice(.param .b32 a);\n";
+    engine_open(&engine, body);
+    hdsoft_range range = engine_allocate(&engine, 4);
+    ck_assert_msg(engine_run(&engine, "k", 1, 1, &range.base) == 0, "%s", engine.fault.text);
+    ck_assert_uint_eq(*(uint32_t *)range.host, 42);
+    close_engine();
+}
+END_TEST
+
 START_TEST(the_device_heap_gives_and_takes)
 {
     engine_open(
@@ -809,6 +828,7 @@ int main(void)
     tcase_add_test(all, variables_begin_as_written);
     tcase_add_test(all, memory_of_the_host_is_reached);
     tcase_add_test(all, parameters_keep_their_places);
+    tcase_add_test(all, functions_may_be_declared_again);
     tcase_add_test(all, the_device_heap_gives_and_takes);
     tcase_add_test(all, the_device_heap_has_an_end);
     tcase_add_test(all, printing_follows_the_format);

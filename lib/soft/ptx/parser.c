@@ -336,7 +336,8 @@ static uint32_t function_declare(hdsoft_parser *parser, const hdsoft_token *name
     hdsoft_program *program = parser->program;
     uint32_t found = hdsoft_symbol_find(parser, name->text, name->length);
     if (found != HDSOFT_NONE) {
-        if (parser->symbols[found].binding != HDSOFT_BIND_FUNCTION) {
+        if (parser->symbols[found].binding != HDSOFT_BIND_FUNCTION ||
+            program->functions[parser->symbols[found].index].entry != entry) {
             hdsoft_parser_fail(parser, 218, name->line, "'%.*s' is declared twice", (int)name->length, name->text);
             return HDSOFT_NONE;
         }
@@ -448,6 +449,19 @@ static void function_body(hdsoft_parser *parser, uint32_t index)
     program->functions[index].count = program->code_count - program->functions[index].first;
 }
 
+/* After the scope, whose end finds the labels that are missing. A declaration has nothing to finish. */
+static void finish_function(hdsoft_parser *parser, uint32_t index, bool has_body)
+{
+    hdsoft_scope_close(parser);
+    parser->function = HDSOFT_NONE;
+    hdsoft_function *function = &parser->program->functions[index];
+    if (parser->code || !has_body)
+        return;
+    function->cell_rows = (parser->cell_bytes + 7) / 8;
+    if (!hdsoft_registers_assign(parser, function))
+        hdsoft_parser_fail(parser, 2, function->line, "out of memory");
+}
+
 /* The name of a .func stands behind its return values, which belong to an inner scope: look ahead for it. */
 static hdsoft_token name_ahead(const hdsoft_parser *parser)
 {
@@ -461,9 +475,10 @@ static hdsoft_token name_ahead(const hdsoft_parser *parser)
     return ahead.token;
 }
 
-static bool same_formals(const hdsoft_function *function, const hdsoft_formal *formals, uint32_t count)
+static bool same_formals(const hdsoft_function *function, const hdsoft_formal *formals, uint32_t count,
+                         uint32_t returned)
 {
-    if (function->formal_count != count)
+    if (function->formal_count != count || function->return_count != returned)
         return false;
     for (uint32_t i = 0; i < count; i++)
         if (function->formals[i].size != formals[i].size)
@@ -479,17 +494,6 @@ static void skip_function_directives(hdsoft_parser *parser)
         while (parser->lexer.token.kind == HDSOFT_TOKEN_INTEGER)
             hdsoft_lexer_next(&parser->lexer);
     }
-}
-
-static void finish_function(hdsoft_parser *parser, uint32_t index)
-{
-    hdsoft_scope_close(parser);
-    hdsoft_function *function = &parser->program->functions[index];
-    if (parser->code || !function->defined)
-        return;
-    function->cell_rows = (parser->cell_bytes + 7) / 8;
-    if (!hdsoft_registers_assign(parser, function))
-        hdsoft_parser_fail(parser, 2, function->line, "out of memory");
 }
 
 static void parse_function(hdsoft_parser *parser, bool weak)
@@ -513,9 +517,9 @@ static void parse_function(hdsoft_parser *parser, bool weak)
     if (hdsoft_parser_accept_sign(parser, '('))
         parse_formals(parser, &formals, &count);
     hdsoft_function *function = &parser->program->functions[index];
-    if (function->formals && !same_formals(function, formals, count))
+    if (function->formals && !same_formals(function, formals, count, returned))
         hdsoft_parser_fail(parser, 218, name.line, "'%s' is declared with other parameters before", function->name);
-    if (parser->code) {
+    if (parser->code || function->defined) { /* what the body was made for stays */
         free(formals);
     } else {
         free(function->formals);
@@ -524,14 +528,15 @@ static void parse_function(hdsoft_parser *parser, bool weak)
         function->return_count = returned;
     }
     skip_function_directives(parser);
+    bool has_body = false;
     if (!hdsoft_parser_accept_sign(parser, ';') && parser->code == 0) {
-        if (parser->lexer.token.kind == HDSOFT_TOKEN_SIGN && parser->lexer.token.sign == '{')
+        has_body = parser->lexer.token.kind == HDSOFT_TOKEN_SIGN && parser->lexer.token.sign == '{';
+        if (has_body)
             function_body(parser, index);
         else
             hdsoft_parser_expect_sign(parser, '{');
     }
-    finish_function(parser, index);
-    parser->function = HDSOFT_NONE;
+    finish_function(parser, index, has_body);
 }
 
 /* --- kernels --- */
@@ -620,9 +625,10 @@ static void parse_kernel(hdsoft_parser *parser, bool weak)
     function_begin(parser);
     parse_kernel_parameters(parser, &entry);
     parse_kernel_directives(parser, &entry);
+    bool has_body = parser->lexer.token.kind == HDSOFT_TOKEN_SIGN && parser->lexer.token.sign == '{';
     if (hdsoft_parser_accept_sign(parser, ';')) { /* a declaration only */
         program->parameter_count = first;
-    } else if (parser->lexer.token.kind == HDSOFT_TOKEN_SIGN && parser->lexer.token.sign == '{') {
+    } else if (has_body) {
         function_body(parser, index);
         if (parser->code == 0 &&
             hdsoft_parser_room(parser, &program->entries, &parser->room.entries, program->entry_count,
@@ -635,8 +641,7 @@ static void parse_kernel(hdsoft_parser *parser, bool weak)
     } else {
         hdsoft_parser_expect_sign(parser, '{');
     }
-    finish_function(parser, index);
-    parser->function = HDSOFT_NONE;
+    finish_function(parser, index, has_body);
 }
 
 /* --- the module --- */
