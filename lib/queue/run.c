@@ -71,7 +71,7 @@ static hdrt_status launch_one(hdrt_queue *queue, hdrt__stream *stream, uint64_t 
                               const hdrt__run_launch *launch)
 {
     const hdrt_grid *g = launch->grid;
-    hdrt__stream_measure(stream, (hdrt_kernel *)(uintptr_t)launch->kernel);
+    uint64_t begin_ns = hdrt__stream_measure_from(stream);
     hdrt__device_stream_launch(&stream->entry, atomic_load(&stream->sequence) + 1, &queue->entry, position,
                                launch->kernel->name, g);
     hdrt__call call = HDRT__CALL(queue->device->driver, cuLaunchKernel, launch->kernel->function, g->grid[0], g->grid[1],
@@ -84,6 +84,7 @@ static hdrt_status launch_one(hdrt_queue *queue, hdrt__stream *stream, uint64_t 
     }
     hdrt__stream_advance(stream, 1);
     hdrt__stream_work(stream, 1);
+    hdrt__stream_measure(stream, (hdrt_kernel *)(uintptr_t)launch->kernel, begin_ns);
     return HDRT_OK;
 }
 
@@ -116,9 +117,7 @@ static uint32_t launch_template(hdrt_queue *queue, hdrt__stream *stream, uint64_
     if (!templates) {
         return 0;
     }
-    if (length == 1) {
-        hdrt__stream_measure(stream, (hdrt_kernel *)(uintptr_t)launches[0].kernel);
-    }
+    uint64_t begin_ns = length == 1 ? hdrt__stream_measure_from(stream) : 0;
     hdrt__run_place place = {stream->handle, stream->entry.index, atomic_load(&stream->sequence) + 1};
     uint32_t count =
         hdrt__templates_chain(templates, &place, launches, length, more, out_direct, &call);
@@ -136,6 +135,7 @@ static uint32_t launch_template(hdrt_queue *queue, hdrt__stream *stream, uint64_
     if (count) {
         hdrt__stream_advance(stream, 1);
         hdrt__stream_work(stream, count);
+        hdrt__stream_measure(stream, (hdrt_kernel *)(uintptr_t)launches[0].kernel, begin_ns);
     }
     return count;
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/status.h"
+#include "jit/kernel.h"
 #include "queue/pending.h"
 #include "queue/queue.h"
 #include "queue/scheduler.h"
@@ -318,28 +319,38 @@ void hdrt__stream_join(hdrt__stream *stream, const hdrt__stream *other, uint64_t
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
-void hdrt__stream_measure(hdrt__stream *stream, hdrt_kernel *kernel)
+uint64_t hdrt__stream_measure_from(const hdrt__stream *stream)
 {
-    if (!stream->measured.kernel && hdrt__stream_outstanding(stream) == 0) {
+    return !stream->measured.kernel && hdrt__stream_outstanding(stream) == 0 ? hdrt__now_ns() : 0;
+}
+
+void hdrt__stream_measure(hdrt__stream *stream, hdrt_kernel *kernel, uint64_t begin_ns)
+{
+    if (begin_ns) {
+        hdrt__module_hold(kernel->module); /* others may know earlier that the launch is over */
         stream->measured.kernel = kernel;
-        stream->measured.sequence = atomic_load_explicit(&stream->sequence, memory_order_relaxed) + 1;
-        stream->measured.begin_ns = hdrt__now_ns();
+        stream->measured.sequence = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
+        stream->measured.begin_ns = begin_ns;
     }
 }
 
-/* Before the flights land, after which the code may go. */
-static void end_measure(hdrt__stream *stream)
+/* \return the module to let go of after the lock, or NULL. */
+static hdrt_module *end_measure(hdrt__stream *stream)
 {
     hdrt_kernel *kernel = stream->measured.kernel;
-    if (kernel && stream->measured.sequence <= atomic_load(&stream->entry.completed)) {
+    if (!kernel || stream->measured.sequence > atomic_load(&stream->entry.completed)) {
+        return NULL;
+    }
+    if (!hdrt__device_is_lost(stream->device)) {
         uint64_t us = (hdrt__now_ns() - stream->measured.begin_ns) / 1000;
         uint64_t old = atomic_load_explicit(&kernel->expected_us, memory_order_relaxed);
         /* It may have been asked for late: the least is nearest to the truth, though not for ever. */
         uint64_t now = !old || us < old ? us + 1 : old + (us - old) / 8;
         atomic_store_explicit(&kernel->expected_us, now > UINT32_MAX ? UINT32_MAX : (uint32_t)now,
                               memory_order_relaxed);
-        stream->measured.kernel = NULL;
     }
+    stream->measured.kernel = NULL;
+    return kernel->module;
 }
 
 /* ---- asking the driver ------------------------------------------------------------------------------------------- */
@@ -456,9 +467,12 @@ hdrt_status hdrt__stream_poll(hdrt__stream *stream, uint64_t sequence)
         if (hdrt__device_is_lost(device)) { /* nothing of it will be heard again: let go of the queues */
             set_completed(stream, atomic_load(&stream->sequence));
         }
-        end_measure(stream);
+        hdrt_module *measured = end_measure(stream);
         count = land(stream, landed, sizeof landed / sizeof landed[0]);
         pthread_mutex_unlock(&stream->commit);
+        if (measured) {
+            hdrt__module_release(measured);
+        }
         for (uint32_t i = 0; i < count; i++) {
             hdrt__queue_landed(landed[i].queue, landed[i].position);
             hdrt__queue_drop(landed[i].queue);

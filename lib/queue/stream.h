@@ -70,7 +70,7 @@ typedef struct hdrt__stream {
     bool pending_listed;           /* a dispatcher has it in its list */
     uint8_t due;     /* how many wait for its end; the next command, unless it is theirs, comes after a mark */
     struct {
-        hdrt_kernel *kernel; /* in flight, so its code is held; NULL: none is measured */
+        hdrt_kernel *kernel; /* its module is held; NULL: none is measured */
         uint64_t sequence, begin_ns;
     } measured; /* a launch that went to the idle stream */
     struct {
@@ -112,8 +112,10 @@ static inline void hdrt__stream_work(hdrt__stream *stream, uint32_t operations)
     stream->work += operations;
 }
 
-/* A launch of the kernel is about to go out: measure how long it takes, if the stream is idle. */
-void hdrt__stream_measure(hdrt__stream *stream, hdrt_kernel *kernel);
+/* Before a launch: the time, if it is to be measured how long it takes, since the stream is idle; else 0. */
+uint64_t hdrt__stream_measure_from(const hdrt__stream *stream);
+/* The last command is the launch of this kernel; begin_ns: what the time was before, 0: it is not measured. */
+void hdrt__stream_measure(hdrt__stream *stream, hdrt_kernel *kernel, uint64_t begin_ns);
 
 /* The queue is at `position` when all that is in the stream now is complete. Room must have been made. */
 void hdrt__stream_fly(hdrt__stream *stream, hdrt_queue *queue, uint64_t position);
