@@ -14,6 +14,7 @@
  *                        HDSOFT_FAIL as it is
  *   HDRT_SWEEP_OUT=FILE  gets lines "bad test N, RULE: ..." and at the end "done PLACES RUNS BAD"
  *   HDRT_SWEEP_TEST=N    only the N-th test
+ *   HDRT_SWEEP_SHARD=I/N only every N-th place, from the I-th (0 to N - 1) on: N processes sweep a program together
  *
  * A test that fails ends in _exit with its stack as it was, so what only its variables hold is no leak.
  */
@@ -45,7 +46,8 @@ static struct {
     pid_t child; /* in the child: itself */
     FILE *out;
     int only, test;
-    unsigned long places, runs, bad;
+    unsigned long found, places, runs, bad; /* places: those of this shard */
+    unsigned shard, shards;
     unsigned long long seen[PLACES];
     char calls[64], errors[64];
     int baseline_ms;
@@ -75,6 +77,9 @@ __attribute__((constructor)) static void begin(void)
     sweep.count = strcmp(what, "count") == 0;
     sweep.one = strcmp(what, "one") == 0;
     sweep.only = only ? atoi(only) : 0;
+    const char *shard = getenv("HDRT_SWEEP_SHARD");
+    if (!shard || sscanf(shard, "%u/%u", &sweep.shard, &sweep.shards) != 2 || !sweep.shards)
+        sweep.shard = 0, sweep.shards = 1;
     snprintf(sweep.calls, sizeof sweep.calls, "/tmp/hdrt-sweep-%d.calls", (int)sweep.parent);
     snprintf(sweep.errors, sizeof sweep.errors, "/tmp/hdrt-sweep-%d.errors", (int)sweep.parent);
     sweep.on = true;
@@ -225,7 +230,7 @@ static bool is_new(unsigned long long place)
     place |= 1;
     while (sweep.seen[at] && sweep.seen[at] != place)
         at = (at + 1) & (PLACES - 1);
-    bool new_one = !sweep.seen[at] && sweep.places < PLACES / 2;
+    bool new_one = !sweep.seen[at] && sweep.found < PLACES / 2;
     if (new_one)
         sweep.seen[at] = place;
     return new_one;
@@ -242,6 +247,8 @@ static bool is_wanted(unsigned code, size_t row, bool all, unsigned long long pl
 static bool sweep_call(const char *symbol, unsigned long long number, bool all, unsigned long long place)
 {
     char rule[128];
+    if (sweep.found++ % sweep.shards != sweep.shard)
+        return false;
     sweep.places++;
     for (size_t i = 0; i < sizeof plausible / sizeof *plausible; i++) {
         if (strncmp(symbol, plausible[i].prefix, strlen(plausible[i].prefix)))
@@ -263,6 +270,22 @@ static unsigned long long hash_of(const char *text)
     return hash ^ hash >> 29;
 }
 
+/* The driver calls that a test has written down; NULL: none. All at once: a forked test that exits would set back the
+   offset of a file that is read here. */
+static char *read_calls(void)
+{
+    FILE *file = fopen(sweep.calls, "re");
+    char *text = NULL;
+    size_t capacity = 0;
+    if (file && getdelim(&text, &capacity, '\0', file) < 0) {
+        free(text);
+        text = NULL;
+    }
+    if (file)
+        fclose(file);
+    return text;
+}
+
 /* True in the process that is to be the test. */
 static bool sweep_test(void)
 {
@@ -278,24 +301,24 @@ static bool sweep_test(void)
     if (child < 0 || wait_for(child, 120000) != 0)
         return false; /* it fails or is skipped without any help */
     sweep.baseline_ms = now_ms() - start;
-    FILE *calls = fopen(sweep.calls, "re");
+    char *calls = read_calls();
     if (!calls)
         return false; /* it calls no driver */
     bool test = false;
     unsigned before = (unsigned)sweep.runs;
-    while (!test && fscanf(calls, "%99s %llu %llx %llx", symbol, &number, &site, &place) == 4) {
+    int length;
+    for (const char *at = calls;
+         !test && sscanf(at, "%99s %llu %llx %llx%n", symbol, &number, &site, &place, &length) == 4; at += length) {
         site ^= hash_of(symbol);
         if (is_new(sweep.some ? hash_of(symbol) : place ^ hash_of(symbol)))
             test = sweep_call(symbol, number, !sweep.some && is_new(site), place);
     }
+    free(calls);
     /* Devices that fault by themselves; in a small sweep where nothing else was new there is no need. */
     static const char *const commands[] = {"command@1=700", "command@2=719", "command@4=716"};
     for (size_t i = 0; !test && i < 3 && (!sweep.some || sweep.runs > before); i++)
-        test = run(commands[i], false);
-    if (test)
-        return true; /* its copy of the file is closed with the process */
-    fclose(calls);
-    return false;
+        test = (sweep.test + i) % sweep.shards == sweep.shard && run(commands[i], false);
+    return test;
 }
 
 pid_t __wrap_fork(void)
