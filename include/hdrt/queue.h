@@ -150,6 +150,20 @@ static inline hdrt_grid hdrt_grid_shared(hdrt_grid grid, uint32_t bytes)
     return grid;
 }
 
+/** What an operation does with memory, for HDRT_CHECK=order. */
+typedef enum hdrt_access {
+    HDRT_ACCESS_WRITE = 0, /**< may write it, and read it */
+    HDRT_ACCESS_READ = 1,  /**< only reads it */
+    HDRT_ACCESS_NONE = 2,  /**< does not touch it */
+} hdrt_access;
+
+/** Memory that a launch touches, for HDRT_CHECK=order. */
+typedef struct hdrt_access_range {
+    hdrt_ptr ptr;       /**< first byte; pinned host memory too, by its address */
+    uint64_t bytes;     /**< how many */
+    hdrt_access access; /**< what with */
+} hdrt_access_range;
+
 /** Options of hdrt_launch_with. Start from HDRT_LAUNCH_OPTIONS_INIT. */
 typedef struct hdrt_launch_options {
     size_t size;                /**< sizeof(hdrt_launch_options) */
@@ -158,7 +172,10 @@ typedef struct hdrt_launch_options {
     bool programmatic;          /**< programmatic dependent launch (HDRT_ERROR_UNSUPPORTED in this version) */
     uint32_t cluster[3];        /**< blocks in a cluster (HDRT_ERROR_UNSUPPORTED in this version); zeros: none */
     int32_t priority;           /**< reserved: zero */
-    uint32_t reserved[8];       /**< zero */
+    const hdrt_access_range *accesses; /**< with HDRT_CHECK=order: all the memory that the launch touches; NULL: what its
+                                     arguments point into, see hdrt_kernel_set_access. Read during the call. */
+    uint32_t access_count;      /**< how many accesses */
+    uint32_t reserved[5];       /**< zero */
 } hdrt_launch_options;
 
 #define HDRT_LAUNCH_OPTIONS_INIT HDRT_INIT_(hdrt_launch_options)
@@ -205,6 +222,16 @@ static inline hdrt_status hdrt_launch(hdrt_queue *queue, hdrt_kernel *kernel, hd
 }
 
 #include <hdrt/args.h>
+
+/**
+ * Tell what a kernel does with the memory that a parameter points to, for HDRT_CHECK=order. The check takes the whole
+ * allocation that the argument points into, and that the kernel may write it, until this says otherwise; what is only
+ * read by several queues at once must be told, or it is reported. Costs nothing without the check. Any thread.
+ *
+ * \param parameter  from 0, below 64
+ * \return HDRT_OK; HDRT_ERROR_INVALID_ARGUMENT  NULL, no such parameter, or no such access.
+ */
+HDRT_EXPORT hdrt_status hdrt_kernel_set_access(hdrt_kernel *kernel, uint32_t parameter, hdrt_access access);
 
 /* ---- timers -------------------------------------------------------------------------------------------------- */
 

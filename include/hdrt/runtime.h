@@ -68,6 +68,9 @@ HDRT_EXPORT hdrt_status hdrt_runtime_create(const hdrt_runtime_options *options,
 /** Drop the caller's reference; the runtime goes when its devices are gone too. The driver library stays loaded. */
 HDRT_EXPORT void hdrt_runtime_destroy(hdrt_runtime *runtime);
 
+/** Races between queues that HDRT_CHECK=order has found; 0 without it, or for NULL. Any thread. */
+HDRT_EXPORT uint64_t hdrt_runtime_race_count(const hdrt_runtime *runtime);
+
 /** What a runtime loaded. Strings belong to the runtime. */
 typedef struct hdrt_runtime_info {
     size_t size;                /**< set by the caller to sizeof(hdrt_runtime_info) */

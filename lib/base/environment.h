@@ -23,6 +23,7 @@
     X(TEMPLATES, "HDRT_TEMPLATES", "choice", "off: launch kernels one by one, for comparison")                         \
     X(ELISION, "HDRT_ELISION", "choice", "waits left out: none, stream, pairwise or transitive, for comparison")       \
     X(RECORDING, "HDRT_RECORDING", "choice", "eager: a mark after every operation, for comparison")                    \
+    X(CHECK, "HDRT_CHECK", "choice", "order: report operations of different queues that nothing orders")                \
     X(LOG, "HDRT_LOG", "choice", "log to standard error: error, warn, info or debug")
 
 typedef enum hdrt__environment_id {

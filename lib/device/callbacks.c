@@ -74,9 +74,12 @@ static void run_first(hdrt__callbacks *callbacks)
     bool called = !hdrt__device_is_lost(job->device);
     if (called) {
         current.event = job->event;
+        hdrt__order_call_begin(job->device->runtime->order, job->event);
         job->function(job->argument);
         current.event = (hdrt_event){0, 0};
     }
+    hdrt__order_call_end(job->device->runtime->order, job->event);
+    hdrt__order_tell(job->device->runtime->order);
     job->over(job, called); /* may be the end of the device: only the thread's own reference is left then */
     pthread_mutex_lock(&callbacks->lock);
 }

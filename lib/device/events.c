@@ -46,6 +46,9 @@ hdrt_status hdrt_event_query(hdrt_runtime *runtime, hdrt_event event)
         return status;
     }
     status = hdrt__event_look(runtime, event, true, &failure);
+    if (status == HDRT_OK) {
+        hdrt__order_known(runtime->order, event);
+    }
     return answer(event, status, failure);
 }
 
@@ -57,6 +60,9 @@ hdrt_status hdrt_event_wait(hdrt_runtime *runtime, hdrt_event event, uint64_t ti
         return status;
     }
     status = hdrt__event_wait_until(runtime, event, hdrt__deadline(timeout_ns), &failure);
+    if (status == HDRT_OK) {
+        hdrt__order_known(runtime->order, event);
+    }
     return answer(event, status, failure);
 }
 
@@ -74,6 +80,7 @@ typedef struct notifier {
 static void notify(hdrt__timeline_watch *watch)
 {
     notifier *mine = (notifier *)watch;
+    hdrt__order_known(mine->timeline->runtime->order, hdrt__timeline_event(mine->timeline, mine->watch.value));
     const uint64_t one = 1;
     ssize_t written = write(mine->fd, &one, sizeof one); /* into an empty counter: cannot fail */
     (void)written;
@@ -177,6 +184,7 @@ hdrt_status hdrt_timeline_create(hdrt_runtime *runtime, hdrt_timeline **out_time
     }
     pthread_mutex_init(&timeline->lock, NULL);
     timeline->runtime = runtime;
+    hdrt__order_timeline(runtime->order, hdrt__timeline_event(timeline->slot, 0));
     hdrt__runtime_hold(runtime);
     *out_timeline = timeline;
     return HDRT_OK;
@@ -189,6 +197,7 @@ void hdrt_timeline_destroy(hdrt_timeline *timeline)
     }
     hdrt__failure *failure = hdrt__failure_create(
         HDRT_ERROR_EVENT_FAILED, "the host timeline was destroyed before this value of it was signalled");
+    hdrt__order_end(timeline->runtime->order, hdrt__timeline_event(timeline->slot, 0));
     hdrt__timeline_retire(timeline->slot, failure);
     hdrt__failure_drop(failure);
     hdrt__failure_drop(timeline->failure);
@@ -226,9 +235,11 @@ hdrt_status hdrt_timeline_signal(hdrt_timeline *timeline, uint64_t value)
                             "hdrt_timeline_signal: %llu was signalled after %llu: values must go up",
                             (unsigned long long)value, (unsigned long long)signalled);
     } else {
+        hdrt__order_signal(timeline->runtime->order, hdrt__timeline_event(timeline->slot, value));
         hdrt__timeline_complete(timeline->slot, value);
     }
     pthread_mutex_unlock(&timeline->lock);
+    hdrt__order_tell(timeline->runtime->order);
     return status;
 }
 

@@ -50,6 +50,7 @@ static void runtime_free(hdrt_runtime *runtime)
     hdrt__attachment_end(&runtime->jit);
     hdrt__attachment_end(&runtime->memory);
     hdrt__timeline_table_destroy(runtime->timelines);
+    hdrt__order_destroy(runtime->order);
     for (uint32_t i = 0; runtime->faults && i < runtime->device_count; i++) {
         hdrt__failure_drop(runtime->faults[i].failure);
     }
@@ -182,6 +183,9 @@ static hdrt_status fill_runtime(hdrt_runtime *runtime, const hdrt_runtime_option
         status = hdrt__companions_find(options->libexec, &runtime->companions);
     }
     if (status == HDRT_OK) {
+        status = hdrt__order_create(&runtime->order);
+    }
+    if (status == HDRT_OK) {
         status = hdrt__timeline_table_create(runtime, &runtime->timelines);
     }
     if (status == HDRT_OK) {
@@ -262,6 +266,11 @@ hdrt_status hdrt__runtime_begin(const hdrt_runtime *runtime, const char *functio
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
+
+uint64_t hdrt_runtime_race_count(const hdrt_runtime *runtime)
+{
+    return runtime ? hdrt__order_count(runtime->order) : 0;
+}
 
 hdrt_status hdrt_runtime_device_info(hdrt_runtime *runtime, uint32_t index, hdrt_device_info *out_info)
 {

@@ -13,6 +13,7 @@
 #include <hdrt.h>
 
 #include "device/timeline.h"
+#include "order/order.h"
 
 struct hdrt__companions;
 struct hdrt__driver;
@@ -56,6 +57,7 @@ struct hdrt_runtime {
     struct hdrt__companions *companions;
     hdrt_device_info *infos; /* by device index */
     hdrt__timeline_table *timelines;
+    hdrt__order *order; /* NULL: it is not checked */
     hdrt__device_fault *faults; /* by device index: what ended the process's use of it */
     pthread_mutex_t lock;       /* guards attachments' creation and the making of faults */
     pthread_mutex_t parking;    /* guards what queues that wait for queues know of each other; a leaf */

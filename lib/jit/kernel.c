@@ -234,6 +234,34 @@ static hdrt_status begin(hdrt_kernel *kernel, const char *function, hdrt__scope 
     return status == HDRT_OK ? hdrt__device_enter(kernel->device, scope) : status;
 }
 
+hdrt_status hdrt_kernel_set_access(hdrt_kernel *kernel, uint32_t parameter, hdrt_access access)
+{
+    if (!kernel) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_kernel_set_access: the kernel is NULL");
+    }
+    if (parameter >= kernel->parameter_count || parameter >= 64) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                          "hdrt_kernel_set_access: kernel '%s' has %u parameters, and the first 64 can be told of; %u is "
+                          "none of them",
+                          kernel->name, kernel->parameter_count, parameter);
+    }
+    if (access != HDRT_ACCESS_WRITE && access != HDRT_ACCESS_READ && access != HDRT_ACCESS_NONE) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_kernel_set_access: %d is no access", (int)access);
+    }
+    uint64_t bit = UINT64_C(1) << parameter;
+    if (access == HDRT_ACCESS_READ) {
+        atomic_fetch_or(&kernel->access_read, bit);
+    } else {
+        atomic_fetch_and(&kernel->access_read, ~bit);
+    }
+    if (access == HDRT_ACCESS_NONE) {
+        atomic_fetch_or(&kernel->access_none, bit);
+    } else {
+        atomic_fetch_and(&kernel->access_none, ~bit);
+    }
+    return HDRT_OK;
+}
+
 hdrt_status hdrt_kernel_attributes(hdrt_kernel *kernel, hdrt_kernel_info *out_info)
 {
     hdrt_kernel_info info = HDRT_KERNEL_INFO_INIT;

@@ -28,6 +28,7 @@ struct hdrt_kernel {
     uint32_t static_shared_bytes;
     _Atomic uint32_t dynamic_shared_bytes; /* what the function is set to allow; raised under raising, never lowered */
     pthread_mutex_t raising;
+    _Atomic uint64_t access_read, access_none; /* a bit for each parameter: hdrt_kernel_set_access */
     _Atomic uint32_t expected_us; /* how long a launch took at most, as the scheduler saw it last; 0: not known */
 };
 

@@ -106,6 +106,7 @@ static hdrt_status take_out(hdrt_device *device, hdrt__range_kind kind, void *me
         hdrt__registry_restore(range);
         return status;
     }
+    hdrt__order_forget(device->runtime->order, (hdrt_event){0, 0}, range->serial);
     *out_range = range;
     return HDRT_OK;
 }

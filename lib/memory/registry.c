@@ -11,6 +11,7 @@ typedef struct registry {
     pthread_mutex_t lock;
     hdrt__range *roots[2]; /* device, host */
     uint32_t random;
+    uint64_t serials;
 } registry;
 
 static void *registry_create(void *argument)
@@ -145,6 +146,7 @@ hdrt_status hdrt__registry_add(hdrt_device *device, hdrt__range_kind kind, uint6
     uint64_t other_address = other ? other->address : 0, other_bytes = other ? other->bytes : 0;
     if (!other) {
         range->priority = next_random(of);
+        range->serial = ++of->serials;
         tree_insert(root, range);
     }
     pthread_mutex_unlock(&of->lock);
@@ -244,7 +246,7 @@ bool hdrt__registry_find(hdrt_runtime *runtime, bool host, uint64_t address, hdr
     pthread_mutex_lock(&of->lock);
     const hdrt__range *range = holding(of, host, address);
     if (range) {
-        *out_place = (hdrt__place){range->address, range->bytes, range->kind, range->device->context};
+        *out_place = (hdrt__place){range->address, range->bytes, range->serial, range->kind, range->device->context};
     }
     pthread_mutex_unlock(&of->lock);
     return range != NULL;

@@ -28,6 +28,7 @@ static inline bool hdrt__range_is_host(hdrt__range_kind kind)
 
 typedef struct hdrt__range {
     uint64_t address, bytes;
+    uint64_t serial; /* that no other range of the runtime has; from 1 */
     hdrt__range_kind kind;
     hdrt_device *device; /* not held: ranges go before their device does */
     hdrt__uses uses;     /* of host ranges: what operations in flight use them until */
@@ -54,6 +55,7 @@ hdrt__range *hdrt__registry_take_any(hdrt_device *device);
 /* Where an address lies. */
 typedef struct hdrt__place {
     uint64_t address, bytes; /* the range */
+    uint64_t serial;
     hdrt__range_kind kind;
     hdcu_context context; /* its device's */
 } hdrt__place;

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "memory/registry.h"
+#include "queue/accesses.h"
 #include "queue/commit.h"
 #include "queue/enqueue.h"
 #include "queue/follow.h"
@@ -156,7 +157,11 @@ hdrt_status hdrt_alloc(hdrt_queue *queue, uint64_t bytes, hdrt_ptr *out_ptr)
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_alloc: 0 bytes, 1 or more are expected");
     }
     hdrt__device_drain(queue->device);
-    return enqueue_allocation(&enqueue, bytes, out_ptr);
+    status = enqueue_allocation(&enqueue, bytes, out_ptr);
+    if (status == HDRT_OK) {
+        hdrt__accesses_alloc(queue, enqueue.position, *out_ptr);
+    }
+    return status;
 }
 
 /* ---- freeing ----------------------------------------------------------------------------------------------------- */
@@ -189,7 +194,7 @@ void hdrt__free_later(hdrt_queue *queue, hdrt__range *range)
 /* Free in the queue's order. On a failed queue it takes no position: nothing waits for it. */
 static hdrt_status enqueue_free(hdrt_queue *queue, hdrt__range *range)
 {
-    hdrt__enqueue enqueue = {.queue = queue, .function = "hdrt_free"};
+    hdrt__enqueue enqueue = {.queue = queue, .function = "hdrt_free"}; /* the rest is zero */
     hdrt__op *op;
     hdrt_status status = hdrt__enqueue_reserve(&enqueue, HDRT__OP_FREE, &op);
     if (status == HDRT_OK) {
@@ -234,6 +239,7 @@ hdrt_status hdrt_free(hdrt_queue *queue, hdrt_ptr ptr)
         return status;
     }
     if (!hdrt__memory_pooled(hdrt__queue_memory(queue))) {
+        hdrt__accesses_free(queue, range);
         hdrt__free_later(queue, range);
         return HDRT_OK;
     }

@@ -4,6 +4,7 @@
 #include "base/number.h"
 #include "base/status.h"
 #include "device/callbacks.h"
+#include "queue/accesses.h"
 #include "queue/commit.h"
 #include "queue/dispatcher.h"
 #include "queue/record.h"
@@ -52,6 +53,8 @@ hdrt_status hdrt__enqueue_begin(hdrt__enqueue *enqueue, hdrt_queue *queue, const
     enqueue->queue = queue;
     enqueue->function = function;
     enqueue->at_once = false;
+    enqueue->accesses = NULL;
+    enqueue->access_count = 0;
     hdrt_status status = hdrt__queue_begin(queue, function);
     if (status == HDRT_OK && atomic_load_explicit(&queue->state, memory_order_relaxed) == HDRT__QUEUE_FAILED) {
         pthread_mutex_lock(&queue->lock);
@@ -353,7 +356,12 @@ hdrt_status hdrt__enqueue_publish(hdrt__enqueue *enqueue)
         return hdrt__enqueue_cancel(enqueue, hdrt__record_operation(enqueue));
     }
     uint64_t position = enqueue->position;
-    hdrt__op_kind kind = (hdrt__op_kind)queue->ring.tail->ops[position - queue->ring.tail->first].kind;
+    const hdrt__op *op = &queue->ring.tail->ops[position - queue->ring.tail->first];
+    hdrt__op_kind kind = (hdrt__op_kind)op->kind;
+    hdrt__order *order = queue->device->runtime->order;
+    if (order) {
+        hdrt__accesses_note(queue, position, op, enqueue->accesses, enqueue->access_count);
+    }
     hdrt__ring_publish(&queue->ring);
     if (kind == HDRT__OP_WAIT && atomic_load(&queue->entry.timeline->watched) &&
         hdrt__dispatcher_is_wanted(queue->scheduler)) {
@@ -367,6 +375,7 @@ hdrt_status hdrt__enqueue_publish(hdrt__enqueue *enqueue)
         hdrt__dispatcher_list(queue);
     }
     pthread_mutex_unlock(&queue->lock);
+    hdrt__order_tell(order);
     hdrt_status status = HDRT_OK;
     if (mine) {
         hdrt__queue_commit(queue);
@@ -510,6 +519,12 @@ hdrt_status hdrt__enqueue_blocking(hdrt__enqueue *enqueue, hdrt__op *op)
     if (status != HDRT_OK) {
         return status;
     }
+    hdrt__order *order = queue->device->runtime->order;
+    if (order) { /* the host has waited for what is before */
+        hdrt__order_known(order, hdrt__timeline_event(queue->entry.timeline, enqueue->position - 1));
+        hdrt__accesses_note(queue, enqueue->position, op, NULL, 0);
+        hdrt__order_tell(order);
+    }
     hdrt__queue_settle(queue);
     if (!stream) { /* no stream of other queues may stand still meanwhile */
         status = hdrt__scheduler_blocking(queue->scheduler, &stream);
@@ -530,6 +545,8 @@ hdrt_status hdrt__enqueue_blocking(hdrt__enqueue *enqueue, hdrt__op *op)
     }
     if (status != HDRT_OK) {
         status = hdrt__queue_fail(queue, enqueue->position);
+    } else if (op->kind == HDRT__OP_REGION ? op->region->dst.host != NULL : op->detail == HDRT__COPY_DTOH) {
+        hdrt__order_known(order, hdrt__enqueue_event(enqueue)); /* the bytes are there */
     }
     hdrt__direct_end(enqueue, &scope);
     return status;

@@ -25,6 +25,8 @@ typedef struct hdrt__enqueue {
     uint64_t position; /* of the operation, once RESERVED; of the one before it, if it is recorded */
     bool at_once;      /* the calling thread is to commit it if it can: it will fail */
     bool is_recorded;  /* once RESERVED: it goes into a graph */
+    const hdrt_access_range *accesses; /* of a launch, for the order check; NULL: not given */
+    uint32_t access_count;
     hdrt__op recorded; /* the operation's place then */
 } hdrt__enqueue;
 

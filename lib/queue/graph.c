@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "queue/accesses.h"
 #include "queue/enqueue.h"
 #include "queue/record.h"
 #include "queue/scheduler.h"
@@ -196,6 +197,7 @@ hdrt_status hdrt_graph_end(hdrt_graph *graph)
                                  : hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
                                               "hdrt_graph_end: graph '%s' is not being recorded", graph->name);
     }
+    hdrt__accesses_check_plan(graph->device, graph->name, plan);
     pthread_mutex_lock(&graph->lock);
     hdrt__graph_stamp(graph, plan);
     pthread_mutex_unlock(&graph->lock);

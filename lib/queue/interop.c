@@ -58,6 +58,8 @@ hdrt_status hdrt_queue_stream(hdrt_queue *queue, struct CUstream_st **out_stream
         return status;
     }
     atomic_store(&queue->foreign_work, true);
+    hdrt__order_foreign(queue->device->runtime->order, hdrt__timeline_event(queue->entry.timeline, 0),
+                        HDRT__QUEUE_NAME(queue));
     /* What was enqueued before comes before the caller's own work. */
     status = hdrt__wait_committed(queue, hdrt__queue_position(queue), "hdrt_queue_stream");
     *out_stream = status == HDRT_OK ? queue->stream->handle : NULL;

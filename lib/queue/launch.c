@@ -20,6 +20,10 @@ static hdrt_status check_options(const hdrt_launch_options *options)
     if (options->cluster[0] || options->cluster[1] || options->cluster[2]) {
         return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "hdrt_launch_options: thread block clusters are not in this version");
     }
+    if (options->access_count && !options->accesses) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_launch_options: %u accesses, but accesses is NULL",
+                          options->access_count);
+    }
     if (options->priority) {
         return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT, "hdrt_launch_options: priority is reserved, it must be 0");
     }
@@ -189,6 +193,8 @@ static hdrt_status enqueue_launch(hdrt__enqueue *enqueue, hdrt_kernel *kernel, c
     }
     op->launch.kernel = kernel;
     op->launch.grid = options->grid;
+    enqueue->accesses = options->accesses;
+    enqueue->access_count = options->access_count;
     op->cooperative = options->cooperative;
     atomic_store_explicit(&enqueue->queue->entry.last_launch, enqueue->position, memory_order_release);
     return hdrt__enqueue_publish(enqueue);

@@ -5,6 +5,7 @@
 #include <hdrt/interop.h>
 
 #include "base/status.h"
+#include "queue/accesses.h"
 #include "queue/commit.h"
 #include "queue/enqueue.h"
 #include "queue/pending.h"
@@ -23,6 +24,7 @@ static void take_foreign_position(hdrt_queue *queue)
     enqueue.queue = queue;
     enqueue.function = "hdrt_queue_record";
     enqueue.at_once = false;
+    enqueue.accesses = NULL;
     if (hdrt__enqueue_reserve(&enqueue, HDRT__OP_FOREIGN, &op) == HDRT_OK) {
         hdrt__enqueue_publish(&enqueue);
     }
@@ -98,12 +100,16 @@ hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event)
     }
     bool failed = status != HDRT_OK && status != HDRT_NOT_READY;
     if (status == HDRT_OK) {
+        hdrt__accesses_waited(queue, event);
         return HDRT_OK; /* nothing to wait for, and nothing before it that could make it wait */
     }
     hdrt_queue *producer = failed ? NULL : take_producer(queue->device->runtime, event);
     if (producer == queue && event.value <= hdrt__queue_position(queue)) {
         hdrt__queue_drop(producer);
         return HDRT_OK; /* its own order does it */
+    }
+    if (producer) {
+        hdrt__accesses_awaited(producer, event);
     }
     status = hdrt__enqueue_reserve(&enqueue, HDRT__OP_WAIT, &op);
     if (status != HDRT_OK) {
@@ -141,6 +147,9 @@ static hdrt_status wait_all(hdrt_queue *queue, const char *function)
         hdrt_event last = hdrt__timeline_event(timeline, atomic_load(&timeline->committed));
         status = hdrt__event_wait_until(runtime, last, HDRT_FOREVER, NULL);
         status = status == HDRT_ERROR_EVENT_FAILED ? HDRT_OK : status;
+    }
+    if (status == HDRT_OK) {
+        hdrt__order_known(runtime->order, hdrt__timeline_event(timeline, position));
     }
     if (status == HDRT_ERROR_CYCLE) {
         return hdrt__fail(status, "%s: a host function waits for queue '%s', which waits for the function", function,
@@ -310,6 +319,7 @@ hdrt_status hdrt_queue_wait_cuda_event(hdrt_queue *queue, struct CUevent_st *eve
     }
     hdrt__stream_hold(point.stream);
     op->point = point;
+    hdrt__order_wait_unknown(queue->device->runtime->order, hdrt__enqueue_event(&enqueue), HDRT__QUEUE_NAME(queue));
     atomic_store(&queue->hazard, enqueue.position);
     return hdrt__enqueue_publish(&enqueue);
 }

@@ -78,6 +78,7 @@ static void end(hdrt_queue *queue)
     hdrt_device *device = queue->device;
     hdrt__park_tidy(queue);
     hdrt__device_queue_leave(device, &queue->entry);
+    hdrt__order_end(device->runtime->order, hdrt__timeline_event(queue->entry.timeline, 0));
     hdrt__timeline_retire(queue->entry.timeline, queue->failure);
     release_held(held_done(queue, UINT64_MAX));
     for (uint8_t i = 0; i < queue->point_count; i++) {
@@ -373,6 +374,10 @@ hdrt_status hdrt__queue_make(hdrt_device *device, const hdrt_queue_options *opti
         return status;
     }
     hdrt__device_queue_enter(device, &queue->entry);
+    if (stream) {
+        hdrt__order_foreign(device->runtime->order, hdrt__timeline_event(queue->entry.timeline, 0),
+                            HDRT__QUEUE_NAME(queue));
+    }
     queue->is_default = !held;
     if (held) {
         hdrt__device_hold(device);

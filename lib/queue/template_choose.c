@@ -183,7 +183,7 @@ void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instanc
 
 /* ---- chains ------------------------------------------------------------------------------------------------------ */
 
-/* The choice is the built sequence: an instance of it, else another one, else none for now. */
+/* The choice is the built sequence: an instance of it, else another one, else none. */
 static bool use(hdrt__templates *templates, hdrt__template_sequence *sequence, const hdrt__run_place *place,
                 hdrt__template_choice *choice)
 {

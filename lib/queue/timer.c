@@ -131,13 +131,18 @@ static hdrt_status check_timer(hdrt_timer *timer, const char *which)
     return HDRT_OK;
 }
 
-/* A timer that was not reached: its CUevent may still have the time before. */
-static bool reached(hdrt_timer *timer)
+/* A timer that was not reached: its CUevent may still have the time before. \return HDRT_OK: it was, or will never be. */
+static hdrt_status check_reached(hdrt_timer *timer)
 {
     pthread_mutex_lock(&timer->lock);
     hdrt_event set = timer->set;
     pthread_mutex_unlock(&timer->lock);
-    return hdrt__event_look(timer->device->runtime, set, true, NULL) != HDRT_NOT_READY;
+    hdrt_runtime *runtime = timer->device->runtime;
+    hdrt_status status = hdrt__event_look(runtime, set, true, NULL);
+    if (status == HDRT_OK) {
+        hdrt__order_known(runtime->order, set);
+    }
+    return hdrt__status_over(status) ? HDRT_OK : status;
 }
 
 static hdrt_status elapsed(hdrt_device *device, hdrt_timer *start, hdrt_timer *end, int64_t *out_ns)
@@ -179,8 +184,11 @@ hdrt_status hdrt_timer_elapsed(hdrt_timer *start, hdrt_timer *end, int64_t *out_
     if (status == HDRT_OK) {
         status = check_timer(end, "end");
     }
-    if (status == HDRT_OK && !(reached(start) && reached(end))) {
-        return HDRT_NOT_READY;
+    if (status == HDRT_OK) {
+        status = check_reached(start);
+    }
+    if (status == HDRT_OK) {
+        status = check_reached(end);
     }
     return status == HDRT_OK ? elapsed(start->device, start, end, out_ns) : status;
 }

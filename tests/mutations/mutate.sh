@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each patch here breaks one rule of the scheduler: `make mutate` applies it to a copy of the tree, builds that, and tells
+# Each patch here breaks one rule of the scheduler or of the order check: `make mutate` applies it to a copy of the tree, builds that, and tells
 # which test finds it. One that nothing finds is a failure. `make mutate MUTATIONS="03-join-off-by-one ..."`: only those.
 #
 # The copy is mutate.build in the build folder; what is not changed since the last time is not built again.
@@ -8,7 +8,7 @@ set -u
 source=$(cd "${abs_top_srcdir:?run this by make}" && pwd) || exit 1
 copy=${abs_top_builddir:?run this by make}/mutate.build
 tests="tests/stress/test_forward tests/stress/test_graphs tests/stress/test_order tests/unit/test_template
-    tests/stress/test_virtual tests/unit/test_scheduler tests/unit/test_queue"
+    tests/stress/test_virtual tests/unit/test_scheduler tests/unit/test_queue tests/unit/test_races"
 seconds=${MUTATE_SECONDS:-150}
 
 # Times come along, so only what changed since is built again; not after a run that was broken off in a mutation.

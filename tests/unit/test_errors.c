@@ -401,8 +401,13 @@ START_TEST(asking_that_fails_ends_no_use)
     gate_hold(&g, a);
     CK_OK(hdrt_copy_htod(a, memory, pinned, 64));
     CK_OK(hdrt_copy_htod(a, memory, registered, 64));
+    hdrt_timer *timer;
+    int64_t ns;
+    CK_OK(hdrt_timer_create(dev, &timer));
+    CK_OK(hdrt_queue_timestamp(a, timer));
     hdrt_event event = hdrt_queue_record(a);
     CK_STATUS(hdrt_event_query(rt, event), HDRT_NOT_READY);
+    CK_STATUS(hdrt_timer_elapsed(timer, timer, &ns), HDRT_NOT_READY);
     hdrt_status expected = codes[_i] == 2     ? HDRT_ERROR_OUT_OF_DEVICE_MEMORY
                            : codes[_i] == 801 ? HDRT_ERROR_UNSUPPORTED
                                               : HDRT_ERROR_DRIVER;
@@ -410,6 +415,7 @@ START_TEST(asking_that_fails_ends_no_use)
     CK_STATUS(hdrt_event_query(rt, event), expected);
     CK_MESSAGE("asking for the work of stream");
     CK_STATUS(hdrt_event_wait(rt, event, HDRT_FOREVER), expected);
+    CK_STATUS(hdrt_timer_elapsed(timer, timer, &ns), expected);
     unsigned long long unregistered = calls_of("cuMemHostUnregister"), freed = calls_of("cuMemFreeHost");
     CK_STATUS(hdrt_host_unregister(dev, registered), expected);
     ck_assert_uint_eq(calls_of("cuMemHostUnregister"), unregistered);
@@ -419,6 +425,7 @@ START_TEST(asking_that_fails_ends_no_use)
     gate_open(&g);
     CK_OK(hdrt_queue_synchronize(a));
     CK_OK(hdrt_host_unregister(dev, registered));
+    hdrt_timer_destroy(timer);
     free(registered);
 }
 END_TEST
