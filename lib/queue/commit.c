@@ -252,12 +252,18 @@ typedef struct group_result {
     hdrt_status status; /* of the one after them */
 } group_result;
 
+/* Whether the queue has a run of launches there that need not wait for others'. */
+static bool is_long_run(hdrt_queue *queue, uint32_t ahead)
+{
+    const hdrt__op *next = hdrt__ring_ahead(&queue->ring, ahead + 1);
+    return next && next->kind == HDRT__OP_LAUNCH && hdrt__ring_ahead(&queue->ring, ahead + LONG_RUN - 1);
+}
+
 /* Under the stream's commit lock: let the launch at the place pend. \return whether it does. */
 static bool pend(hdrt_queue *queue, hdrt__stream *stream, uint32_t ahead, hdrt__op *op)
 {
-    if (!hdrt__pending_may(stream, op) ||
-        (!stream->is_pending && hdrt__ring_ahead(&queue->ring, ahead + LONG_RUN - 1))) {
-        return false; /* there is enough to go at once */
+    if (!hdrt__pending_may(stream, op) || (!stream->is_pending && is_long_run(queue, ahead))) {
+        return false;
     }
     if (hdrt__pending_full(stream)) {
         hdrt__pending_flush(stream);

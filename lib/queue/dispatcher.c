@@ -15,8 +15,8 @@
 #include "driver/thread.h"
 #include "queue/commit.h"
 #include "queue/park.h"
+#include "queue/together.h"
 #include "queue/watchdog.h"
-#include "queue/wide.h"
 
 /* How long it looks for more before it sleeps, and for how long at most while something is stalled, or in flight. */
 #define SPIN_NS 30000u
@@ -25,9 +25,6 @@
 #define PAUSE_FLYING_NS 4000000u
 /* Served queues after which it looks whether launches have pended for long. */
 #define FLUSHED 8u
-/* Launches that take at least so long wait for others that can go with them, a quarter of that or so long. */
-#define TOGETHER_LEAST_US 200u
-#define TOGETHER_NS 250000u
 /* Served queues after which it asks for what somebody waits for. */
 #define SERVED 16u
 
@@ -48,11 +45,7 @@ struct hdrt__dispatcher {
     /* The thread's: */
     queue_list ready[HDRT__CLASSES];
     hdrt_queue *stalled;
-    hdrt__wide *wide; /* NULL: no memory, no wide launches */
-    /* Queues that it is the committer of, and that wait for more of their kind until a moment. */
-    hdrt_queue *together[HDRT__WIDE_LIMIT];
-    uint32_t together_count;
-    uint64_t together_until;
+    hdrt__together *together; /* NULL: not this one, or no memory */
     uint64_t round;
     uint64_t pause;
     bool spins; /* there are processors to spare */
@@ -206,7 +199,13 @@ static hdrt_queue *next_ready(hdrt__dispatcher *dispatcher)
     for (uint32_t i = 0; i < HDRT__CLASSES; i++) {
         hdrt_queue *queue = dispatcher->ready[i].first;
         if (queue) {
+            const char *next = (const char *)queue->next_listed;
             dispatcher->ready[i].first = queue->next_listed;
+            if (next) { /* others wrote it */
+                for (unsigned line = 0; line < sizeof *queue / 64; line++) {
+                    __builtin_prefetch(next + line * 64);
+                }
+            }
             return queue;
         }
     }
@@ -260,43 +259,15 @@ static bool take_listed(hdrt_queue *queue)
     return false;
 }
 
-/* Launch what has come together: side by side as far as there is a template for it, the rest one by one. */
-static bool launch_together(hdrt__dispatcher *dispatcher)
+/* Launch what has come together, side by side as far as it can be. */
+static bool look_at_together(hdrt__dispatcher *dispatcher)
 {
-    uint32_t count = dispatcher->together_count, launched = 0;
+    hdrt_queue *queue;
     bool alive = true;
-    dispatcher->together_count = 0;
-    for (uint32_t more = 1; more && count - launched >= HDRT__TEMPLATE_WIDE_LEAST; launched += more) {
-        more = hdrt__wide_hand_over(dispatcher->wide, dispatcher->together + launched, count - launched);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        if (i < launched) {
-            hdrt__park_tidy(dispatcher->together[i]);
-            hdrt__committer_leave(dispatcher->together[i]);
-            hdrt__queue_drop(dispatcher->together[i]);
-        } else {
-            alive &= serve(dispatcher, dispatcher->together[i]);
-        }
+    while (alive && (queue = hdrt__together_next(dispatcher->together))) {
+        alive = serve(dispatcher, queue);
     }
     return alive && !atomic_load(&dispatcher->stop);
-}
-
-/* The queue, whose committer this is, holds one launch that others may go with. \return whether it was put to them. */
-static bool put_together(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
-{
-    if (dispatcher->together_count && !hdrt__wide_match(dispatcher->together[0], queue)) {
-        return false;
-    }
-    if (!dispatcher->together_count) {
-        uint32_t expected = hdrt__wide_expected_us(queue);
-        if (expected < TOGETHER_LEAST_US) {
-            return false; /* short ones go one after the other (pending.h) */
-        }
-        uint64_t wait = (uint64_t)expected * (1000 / 4);
-        dispatcher->together_until = hdrt__now_ns() + (wait < TOGETHER_NS ? wait : TOGETHER_NS);
-    }
-    dispatcher->together[dispatcher->together_count++] = queue;
-    return true;
 }
 
 static bool serve_listed(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
@@ -304,20 +275,10 @@ static bool serve_listed(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
     if (!take_listed(queue)) {
         return !atomic_load(&dispatcher->stop);
     }
-    if (dispatcher->wide && hdrt__wide_may(queue) && put_together(dispatcher, queue)) {
-        bool full = dispatcher->together_count == HDRT__WIDE_LIMIT;
-        return full ? launch_together(dispatcher) : !atomic_load(&dispatcher->stop);
+    if (!dispatcher->together || !hdrt__together_add(dispatcher->together, queue)) {
+        return serve(dispatcher, queue);
     }
-    return serve(dispatcher, queue);
-}
-
-/* Launch what has come together when its time is over. */
-static bool look_at_together(hdrt__dispatcher *dispatcher)
-{
-    if (!dispatcher->together_count || hdrt__now_ns() < dispatcher->together_until) {
-        return !atomic_load(&dispatcher->stop);
-    }
-    return launch_together(dispatcher);
+    return hdrt__together_is_due(dispatcher->together) ? look_at_together(dispatcher) : !atomic_load(&dispatcher->stop);
 }
 
 /* ---- looking at the GPU ------------------------------------------------------------------------------------------ */
@@ -485,7 +446,7 @@ static bool idle(hdrt__dispatcher *dispatcher, uint64_t since)
 static void dispatcher_drop(hdrt__dispatcher *dispatcher)
 {
     if (atomic_fetch_sub_explicit(&dispatcher->references, 1, memory_order_acq_rel) == 1) {
-        hdrt__wide_destroy(dispatcher->wide);
+        hdrt__together_destroy(dispatcher->together);
         free(dispatcher);
     }
 }
@@ -493,7 +454,7 @@ static void dispatcher_drop(hdrt__dispatcher *dispatcher)
 static void *dispatch(void *argument)
 {
     hdrt__dispatcher *dispatcher = argument;
-    uint64_t since = 0, served = 0;
+    uint64_t since = 0, served = 0, pause;
     hdrt__call call = hdrt__device_stay(dispatcher->device);
     hdrt__driver_observe(dispatcher->device->runtime->driver, true); /* what it asks forces nothing */
     if (call.result) {
@@ -510,15 +471,18 @@ static void *dispatch(void *argument)
             if (alive && ++served % SERVED == 0 && atomic_load_explicit(&dispatcher->wanted, memory_order_relaxed)) {
                 alive = look_for_wanted(dispatcher);
             }
-            if (alive && dispatcher->together_count && served % SERVED == 0) {
+            if (alive && dispatcher->together && served % SERVED == 0) {
                 alive = look_at_together(dispatcher);
             }
             since = 0;
             dispatcher->pause = PAUSE_FIRST_NS;
         } else if (atomic_load(&dispatcher->scheduler->pending_count)) {
             hdrt__scheduler_flush(dispatcher->scheduler, true);
-        } else if (dispatcher->together_count) {
+        } else if (dispatcher->together && (pause = hdrt__together_pause(dispatcher->together)) != UINT64_MAX) {
             alive = look_at_together(dispatcher);
+            if (alive && pause > SPIN_NS) {
+                sleep_for(dispatcher, pause);
+            }
         } else {
             since = since ? since : hdrt__now_ns();
             alive = idle(dispatcher, since);
@@ -539,10 +503,10 @@ hdrt__dispatcher *hdrt__dispatcher_create(hdrt__scheduler *scheduler, uint32_t i
     dispatcher->index = index;
     dispatcher->device = scheduler->device;
     dispatcher->spins = sysconf(_SC_NPROCESSORS_ONLN) > 2;
-    dispatcher->wide = index == 0 ? hdrt__wide_create() : NULL;
+    dispatcher->together = index == 0 ? hdrt__together_create() : NULL;
     atomic_init(&dispatcher->references, 2);
     if (hdrt__thread_start(&dispatcher->thread, "hdrt-dispatch", dispatch, dispatcher) != HDRT_OK) {
-        hdrt__wide_destroy(dispatcher->wide);
+        hdrt__together_destroy(dispatcher->together);
         free(dispatcher);
         return NULL;
     }

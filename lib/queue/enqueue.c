@@ -266,7 +266,8 @@ hdrt_status hdrt__enqueue_cancel(hdrt__enqueue *enqueue, hdrt_status status)
 /* Operations that come this close together are a burst, which the dispatcher hands over better. */
 #define BURST_NS 30000u
 
-/* Whether the last command that some thread handed over itself is not known complete, and only a moment old. */
+/* Whether the last command that some thread handed over itself is not known complete, and was, or what has come close
+   behind it, only a moment ago. */
 static bool is_burst(hdrt__scheduler *scheduler)
 {
     const hdrt__stream *stream = atomic_load_explicit(&scheduler->inline_stream, memory_order_acquire);
@@ -274,7 +275,11 @@ static bool is_burst(hdrt__scheduler *scheduler)
                        atomic_load_explicit(&stream->entry.completed, memory_order_relaxed)) {
         return false;
     }
-    return hdrt__now_ns() - atomic_load_explicit(&scheduler->inline_time, memory_order_relaxed) < BURST_NS;
+    uint64_t now = hdrt__now_ns(), since = now - atomic_load_explicit(&scheduler->inline_time, memory_order_relaxed);
+    if (since < BURST_NS && since > BURST_NS / 4) { /* it goes on */
+        atomic_store_explicit(&scheduler->inline_time, now, memory_order_relaxed);
+    }
+    return since < BURST_NS;
 }
 
 /* Remember where the queue's command went. */

@@ -205,6 +205,27 @@ static bool can_join(const hdrt_queue *queue, const hdrt__point *point)
            point->sequence == atomic_load_explicit(&stream->sequence, memory_order_relaxed);
 }
 
+/* Of several points a stream that has come after all of them, and to whose end the queue may go without a wait. */
+static hdrt__stream *last_of_all(const hdrt_queue *queue)
+{
+    for (uint8_t i = 0; i < queue->point_count; i++) {
+        const hdrt__point *last = &hdrt__points(queue)[i];
+        if (!can_join(queue, last)) {
+            continue;
+        }
+        bool all = true;
+        pthread_mutex_lock(&last->stream->commit);
+        for (uint8_t k = 0; k < queue->point_count && all; k++) {
+            all = k == i || hdrt__stream_covers(last->stream, &hdrt__points(queue)[k]);
+        }
+        pthread_mutex_unlock(&last->stream->commit);
+        if (all) {
+            return last->stream;
+        }
+    }
+    return NULL;
+}
+
 /* Whether the queue's next command is a kernel that is over before it is worth a stream of its own. */
 static bool is_short(hdrt_queue *queue)
 {
@@ -238,6 +259,9 @@ hdrt_status hdrt__follow_choose(hdrt_queue *queue, hdrt__stream **out_stream)
         return status;
     }
     hdrt__queue_settle(queue);
+    if (queue->point_count > 1 && (*out_stream = last_of_all(queue))) {
+        return HDRT_OK;
+    }
     const hdrt__point *first = hdrt__points(queue);
     bool left = queue->point_own && first->sequence != atomic_load(&first->stream->sequence);
     if (left && (*out_stream = hdrt__scheduler_idle(queue->scheduler, queue->class))) {

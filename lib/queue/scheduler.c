@@ -320,13 +320,21 @@ hdrt_status hdrt__scheduler_stream(hdrt__scheduler *scheduler, uint8_t class, hd
     return status;
 }
 
-hdrt_status hdrt__scheduler_wide(hdrt__scheduler *scheduler, uint8_t class, hdrt__stream **out_stream)
+hdrt__stream *hdrt__scheduler_wide(hdrt__scheduler *scheduler, uint8_t class, bool ask)
 {
-    hdrt__stream **stream = &scheduler->wide[class].streams[scheduler->wide[class].next % HDRT__WIDE_STREAMS];
-    hdrt_status status = *stream ? HDRT_OK : hdrt__scheduler_stream(scheduler, class, stream);
-    scheduler->wide[class].next++;
-    *out_stream = *stream;
-    return status;
+    hdrt__stream **streams = scheduler->wide[class].streams;
+    for (uint32_t i = 0; i < HDRT__WIDE_STREAMS; i++) {
+        if (!streams[i] && hdrt__scheduler_stream(scheduler, class, &streams[i]) != HDRT_OK) {
+            return NULL;
+        }
+        if (ask && hdrt__stream_outstanding(streams[i])) {
+            hdrt__stream_poll(streams[i], UINT64_MAX);
+        }
+        if (hdrt__stream_outstanding(streams[i]) == 0) {
+            return streams[i];
+        }
+    }
+    return NULL;
 }
 
 void hdrt__scheduler_pend(hdrt__scheduler *scheduler, hdrt__stream *stream)

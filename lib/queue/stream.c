@@ -130,6 +130,7 @@ bool hdrt__stream_reserve_flights(hdrt__stream *stream, uint32_t count)
 void hdrt__stream_fly(hdrt__stream *stream, hdrt_queue *queue, uint64_t position)
 {
     uint64_t sequence = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
+    stream->flew = queue;
     for (uint32_t i = stream->flight_count; i-- > 0 && flight_at(stream, i)->sequence == sequence;) {
         if (flight_at(stream, i)->queue == queue) {
             flight_at(stream, i)->position = position;
@@ -263,7 +264,7 @@ void hdrt__stream_due(hdrt__stream *stream, const hdrt_queue *queue)
     if (!stream->due) {
         return;
     }
-    bool producers = stream->flight_count && flight_at(stream, stream->flight_count - 1)->queue == queue;
+    bool producers = stream->flew == queue;
     if (stream->due == 1 && !producers && hdrt__queue_follows(queue, stream)) {
         stream->due = 0; /* the only one that waits goes on here */
     } else {

@@ -63,6 +63,7 @@ typedef struct hdrt__stream {
     uint32_t mark_first, mark_count, mark_capacity;
     hdrt__flight *flights; /* the same */
     uint32_t flight_first, flight_count, flight_capacity;
+    const hdrt_queue *flew; /* whose operation is the last; only to be compared */
     uint64_t *clock; /* HDRT__CLOCKS; NULL: it never waited for another stream */
     uint32_t work;   /* operations since the last mark */
     struct hdrt__pending *pending; /* launches that wait for more (pending.h); NULL: there never were any */

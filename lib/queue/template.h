@@ -32,7 +32,7 @@
 
 #define HDRT__TEMPLATE_CHAIN_LIMIT 64u /* kernels in a chain */
 #define HDRT__TEMPLATE_WIDE_LEAST 8u   /* kernels side by side, below which there is no template */
-#define HDRT__TEMPLATE_WIDE_LIMIT 512u
+#define HDRT__TEMPLATE_WIDE_LIMIT 256u
 #define HDRT__TEMPLATE_MEMORY ((uint64_t)32 << 20) /* bytes of device memory, as estimated, that the cache keeps */
 
 typedef struct hdrt__templates hdrt__templates;

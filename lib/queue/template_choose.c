@@ -5,9 +5,8 @@
 
 /* After a failed build a sequence must be seen this often until the next. */
 #define SIGHTS_AFTER_FAILURE 1000
-/* A wide template for just this number of queues must be wanted more often than one for a power of two. */
-#define SIGHTS_POWER 2
-#define SIGHTS_EXACT 4
+/* How often a wide template must be wanted. */
+#define WIDE_SIGHTS 2
 
 /* ---- dropping ---------------------------------------------------------------------------------------------------- */
 
@@ -105,7 +104,7 @@ static bool build(hdrt__templates *templates, hdrt__template_sequence *sequence,
 {
     hdrt__template_table *table = &templates->table;
     int64_t cost = hdrt__template_build_ns(sequence->count, sequence->wide);
-    uint64_t bytes = hdrt__template_bytes(sequence->count);
+    uint64_t bytes = hdrt__template_bytes(sequence->count, sequence->wide);
     sequence->takers++; /* so that making room does not drop it */
     if (sequence->building || table->credit[sequence->wide] < cost ||
         !make_room(templates, bytes, &choice->dropped)) {
@@ -148,7 +147,7 @@ void hdrt__template_refuse(hdrt__templates *templates, hdrt__template_sequence *
 void hdrt__template_not_built(hdrt__templates *templates, hdrt__template_sequence *sequence,
                               hdrt__template_dropped *dropped)
 {
-    templates->table.counts.bytes -= hdrt__template_bytes(sequence->count);
+    templates->table.counts.bytes -= hdrt__template_bytes(sequence->count, sequence->wide);
     sequence->building = false;
     sequence->takers--;
     if (!sequence->instances) {
@@ -336,9 +335,8 @@ void hdrt__template_choose_wide(hdrt__templates *templates, const hdrt__run_plac
     if (same < HDRT__TEMPLATE_WIDE_LEAST) {
         return;
     }
-    /* Not a much smaller one: several in turn in one stream would run one after the other. */
-    if ((same == largest || !choose_size(templates, place, launches, same, SIGHTS_EXACT, choice)) &&
-        !choose_size(templates, place, launches, largest, SIGHTS_POWER, choice)) {
+    /* Only powers of two: one for each number that happens to come would take milliseconds each time. */
+    if (!choose_size(templates, place, launches, largest, WIDE_SIGHTS, choice)) {
         hdrt__template_earn(&templates->table, true, same * (int64_t)HDRT__TEMPLATE_EARN_NS);
     }
 }

@@ -86,7 +86,7 @@ void hdrt__template_instance_leave(hdrt__template_table *table, hdrt__template_i
     instance->next = NULL;
     unlink_use(table, instance);
     table->counts.instances--;
-    table->counts.bytes -= hdrt__template_bytes(instance->sequence->count);
+    table->counts.bytes -= hdrt__template_bytes(instance->sequence->count, instance->sequence->wide);
 }
 
 void hdrt__template_instance_used(hdrt__template_table *table, hdrt__template_instance *instance)

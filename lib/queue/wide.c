@@ -82,42 +82,39 @@ static void finish(hdrt_queue *queue, hdrt__stream *stream, uint64_t sequence)
     hdrt__timeline_commit(queue->entry.timeline, position);
 }
 
-uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt_queue **queues, uint32_t count)
+uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue **queues, uint32_t count)
 {
     hdrt__scheduler *scheduler = queues[0]->scheduler;
     hdrt_device *device = scheduler->device;
     hdrt__call call = {HDCU_SUCCESS, "cuGraphLaunch"};
-    hdrt__stream *stream;
     hdrt__templates *templates = hdrt__scheduler_use_templates(scheduler);
     if (!templates) {
         return 0;
     }
     uint32_t launched = 0;
-    if (hdrt__scheduler_wide(scheduler, queues[0]->class, &stream) == HDRT_OK) {
-        count = gather(wide, queues, count);
-        pthread_mutex_lock(&stream->commit);
-        hdrt__pending_flush(stream);
-        hdrt__run_place place = {stream->handle, stream->entry.index, atomic_load(&stream->sequence) + 1};
-        if (hdrt__stream_outstanding(stream) < HDRT__COMMAND_LIMIT && hdrt__stream_reserve_flights(stream, count)) {
-            hdrt__stream_due(stream, queues[0]);
-            launched = hdrt__templates_wide(templates, &place, wide->launches, count, &call);
-        }
-        if (launched) {
-            hdrt__device_stream_launch(&stream->entry, place.sequence, &queues[0]->entry,
-                                       atomic_load(&queues[0]->ring.consumed) + 1, wide->launches[0].kernel->name,
-                                       wide->launches[0].grid);
-            hdrt__stream_advance(stream, 1);
-            hdrt__stream_work(stream, launched);
-            for (uint32_t i = 0; i < launched; i++) {
-                hdrt__stream_fly(stream, queues[i], atomic_load(&queues[i]->ring.consumed) + 1);
-            }
-            hdrt__stream_mark_by_count(stream);
-        }
-        uint64_t sequence = atomic_load(&stream->sequence);
-        pthread_mutex_unlock(&stream->commit);
+    count = gather(wide, queues, count);
+    pthread_mutex_lock(&stream->commit);
+    hdrt__pending_flush(stream);
+    hdrt__run_place place = {stream->handle, stream->entry.index, atomic_load(&stream->sequence) + 1};
+    if (hdrt__stream_outstanding(stream) < HDRT__COMMAND_LIMIT && hdrt__stream_reserve_flights(stream, count)) {
+        hdrt__stream_due(stream, queues[0]);
+        launched = hdrt__templates_wide(templates, &place, wide->launches, count, &call);
+    }
+    if (launched) {
+        hdrt__device_stream_launch(&stream->entry, place.sequence, &queues[0]->entry,
+                                   atomic_load(&queues[0]->ring.consumed) + 1, wide->launches[0].kernel->name,
+                                   wide->launches[0].grid);
+        hdrt__stream_advance(stream, 1);
+        hdrt__stream_work(stream, launched);
         for (uint32_t i = 0; i < launched; i++) {
-            finish(queues[i], stream, sequence);
+            hdrt__stream_fly(stream, queues[i], atomic_load(&queues[i]->ring.consumed) + 1);
         }
+        hdrt__stream_mark_end(stream); /* whether it is idle is soon asked */
+    }
+    uint64_t sequence = atomic_load(&stream->sequence);
+    pthread_mutex_unlock(&stream->commit);
+    for (uint32_t i = 0; i < launched; i++) {
+        finish(queues[i], stream, sequence);
     }
     hdrt__scheduler_leave_templates(scheduler);
     if (call.result && hdrt__device_check(device, call, "%u kernels side by side", count) != HDRT_ERROR_DEVICE_LOST) {

@@ -10,12 +10,12 @@
 #include "queue/queue.h"
 
 /*
- * Kernels side by side in one template: as many as run at once on the GPU; more would take 84 KiB of device memory each.
- * Such templates go to two streams in turn, with an instance each: 512 kernels of 500 us reach a concurrency of 118, in one
- * stream, where each waits for the one before, 45.
+ * Kernels side by side in one template, and how many such templates are in flight at once (together.h): twice what runs
+ * at once on an H200, so that there is always more when one of them is over, and within the templates' share of the
+ * device's memory.
  */
-#define HDRT__WIDE_LIMIT 128u
-#define HDRT__WIDE_STREAMS 2u
+#define HDRT__WIDE_LIMIT 64u
+#define HDRT__WIDE_STREAMS 5u
 
 /* Whether a queue, whose committer the caller is, holds one launch that may go with others, and nothing before it. */
 bool hdrt__wide_may(hdrt_queue *queue);
@@ -30,9 +30,9 @@ hdrt__wide *hdrt__wide_create(void); /* NULL: no memory */
 void hdrt__wide_destroy(hdrt__wide *wide);
 
 /*
- * The committer of all of them, inside the device's scope: launch the queues' kernels side by side, as many of the first
- * as one template takes. \return how many; the rest is as before.
+ * The committer of all of them, inside the device's scope: launch the queues' kernels side by side in the stream, as many
+ * of the first as one template takes, at most HDRT__WIDE_LIMIT. \return how many; the rest is as before.
  */
-uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt_queue **queues, uint32_t count);
+uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue **queues, uint32_t count);
 
 #endif

@@ -473,6 +473,55 @@ END_TEST
 
 /* ---- what queues and streams cost -------------------------------------------------------------------------------- */
 
+/*
+ * Many queues that each hold one long kernel go out side by side, in pieces, with whatever else there is between them;
+ * and what fits into no piece, or waits for one of them, goes too.
+ */
+START_TEST(long_kernels_go_side_by_side)
+{
+    enum { MANY = 150, N = 40000 };
+    static hdrt_queue *queues[MANY];
+    static uint32_t host[N];
+    hdrt_module *module = load_kernels();
+    hdrt_kernel *add = kernel_of(module, "add"), *stamp = kernel_of(module, "stamp");
+    hdrt_queue *last = make_queue("last");
+    hdrt_ptr memory, mark;
+    CK_OK(hdrt_alloc(last, (uint64_t)MANY * N * 4, &memory));
+    CK_OK(hdrt_alloc(last, 4, &mark));
+    CK_OK(hdrt_fill(last, memory, "\0", 1, (uint64_t)MANY * N * 4));
+    CK_OK(hdrt_queue_synchronize(last));
+    for (int i = 0; i < MANY; i++) {
+        queues[i] = make_with(i % 7 == 3 ? HDRT_SUBMISSION_DISPATCHER : HDRT_SUBMISSION_AUTO, 0);
+    }
+    unsigned long long launches = 0;
+    for (unsigned round = 1; round <= 4; round++) {
+        unsigned long long before = calls_of("cuGraphLaunch") + calls_of("cuLaunchKernel");
+        for (unsigned i = 0; i < MANY; i++) {
+            CK_OK(hdrt_launch(queues[i], add, hdrt_grid_1d(N, 128), HDRT_ARGS(memory + i * N * 4ull, (uint32_t)N, i + 1)));
+            if (i % 50 == 20) {
+                CK_OK(hdrt_launch(queues[i], stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(mark, round)));
+                CK_OK(hdrt_queue_wait(last, hdrt_queue_record(queues[i])));
+                CK_OK(hdrt_launch(last, stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(mark, round)));
+            }
+        }
+        CK_OK(hdrt_device_synchronize(dev));
+        launches = calls_of("cuGraphLaunch") + calls_of("cuLaunchKernel") - before;
+    }
+    for (unsigned i = 0; i < MANY; i++) {
+        CK_OK(hdrt_copy_dtoh(last, host, memory + i * N * 4ull, sizeof host));
+        for (unsigned k = 0; k < N; k += 997) {
+            ck_assert_uint_eq(host[k], 4 * (i + 1));
+        }
+        hdrt_queue_destroy(queues[i]);
+    }
+    ck_assert_uint_lt(launches, MANY / 2); /* in the last round, when all is known and built */
+    CK_OK(hdrt_free(last, memory));
+    CK_OK(hdrt_free(last, mark));
+    hdrt_queue_destroy(last);
+    hdrt_module_destroy(module);
+}
+END_TEST
+
 START_TEST(queues_come_and_go_without_the_driver)
 {
     enum { QUEUES = 1000 };
@@ -788,6 +837,7 @@ int main(void)
     tcase_add_test(tcase, who_is_waited_for_is_promoted);
     tcase_add_test(tcase, a_growing_ring_takes_all);
     tcase_add_test(tcase, each_way_of_handing_over_gives_the_same);
+    tcase_add_test(tcase, long_kernels_go_side_by_side);
     tcase_add_test(tcase, queues_come_and_go_without_the_driver);
     tcase_add_test(tcase, idle_queues_own_no_ring);
     tcase_add_test(tcase, an_adopted_queue_keeps_the_callers_order);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue/together.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "queue/commit.h"
+#include "queue/park.h"
+#include "queue/scheduler.h"
+#include "queue/template.h"
+#include "queue/wide.h"
+
+/* Launches that take at least so long wait for others: until a piece is full, or nobody has come for a while. */
+#define LEAST_US 200u
+#define QUIET_NS 25000u
+/* Kernels in the first piece of a burst; each further one has twice as many, up to HDRT__WIDE_LIMIT. */
+#define FIRST_PIECE 32u
+/* Most queues in it. */
+#define MOST 4096u
+/* How often streams are asked whether they are idle. */
+#define ASK_NS 20000u
+
+struct hdrt__together {
+    hdrt__wide *wide;
+    hdrt_queue *queues[MOST]; /* a ring */
+    uint32_t first, count;
+    uint32_t piece;   /* how many make a full one */
+    uint32_t singles; /* the first ones, for which there is no template */
+    uint32_t expected_us;
+    uint64_t added_at;   /* when the last one came */
+    uint64_t held_until; /* when it is no longer waited for a stream */
+    uint64_t launched_at, asked_at;
+};
+
+hdrt__together *hdrt__together_create(void)
+{
+    hdrt__together *together = calloc(1, sizeof *together);
+    if (together && !(together->wide = hdrt__wide_create())) {
+        free(together);
+        together = NULL;
+    }
+    return together;
+}
+
+void hdrt__together_destroy(hdrt__together *together)
+{
+    if (together) {
+        hdrt__wide_destroy(together->wide);
+        free(together);
+    }
+}
+
+/* The next piece may be held for so long. */
+static void begin_piece(hdrt__together *together, uint64_t now)
+{
+    together->held_until = now + (uint64_t)together->expected_us * 8000;
+}
+
+bool hdrt__together_add(hdrt__together *together, hdrt_queue *queue)
+{
+    if (!hdrt__wide_may(queue) || together->count == MOST ||
+        (together->count && !hdrt__wide_match(together->queues[together->first], queue))) {
+        return false;
+    }
+    uint64_t now = hdrt__now_ns();
+    if (!together->count) {
+        uint32_t expected = hdrt__wide_expected_us(queue);
+        if (expected < LEAST_US) {
+            return false; /* short ones go one after the other (pending.h) */
+        }
+        together->expected_us = expected;
+        if (now - together->launched_at > (uint64_t)expected * 2000) { /* another burst */
+            together->piece = FIRST_PIECE;
+        }
+        begin_piece(together, now);
+    }
+    together->added_at = now;
+    together->queues[(together->first + together->count++) % MOST] = queue;
+    return true;
+}
+
+static hdrt_queue *take_first(hdrt__together *together)
+{
+    hdrt_queue *queue = together->queues[together->first];
+    together->first = (together->first + 1) % MOST;
+    together->count--;
+    return queue;
+}
+
+/* \return how many were launched as a piece; 0: there is no template for it. */
+static uint32_t launch_piece(hdrt__together *together, hdrt__stream *stream)
+{
+    hdrt_queue *queues[HDRT__WIDE_LIMIT];
+    uint32_t count = together->count < together->piece ? together->count : together->piece;
+    for (uint32_t i = 0; i < count; i++) {
+        queues[i] = together->queues[(together->first + i) % MOST];
+    }
+    uint32_t launched = hdrt__wide_hand_over(together->wide, stream, queues, count);
+    for (uint32_t i = 0; i < launched; i++) {
+        hdrt_queue *queue = take_first(together);
+        hdrt__park_tidy(queue);
+        hdrt__committer_leave(queue);
+        hdrt__queue_drop(queue);
+    }
+    return launched;
+}
+
+hdrt_queue *hdrt__together_next(hdrt__together *together)
+{
+    uint64_t now = hdrt__now_ns();
+    while (together->count && !together->singles && (together->count >= together->piece || now - together->added_at >= QUIET_NS)) {
+        hdrt_queue *queue = together->queues[together->first];
+        if (together->count < HDRT__TEMPLATE_WIDE_LEAST) {
+            together->singles = together->count;
+            break;
+        }
+        bool ask = now - together->asked_at >= ASK_NS;
+        hdrt__stream *stream = hdrt__scheduler_wide(queue->scheduler, queue->class, ask);
+        if (ask) {
+            together->asked_at = now;
+        }
+        if (!stream && now < together->held_until) {
+            if (now - together->added_at >= QUIET_NS) { /* no more will come, and so many fit into no piece */
+                together->singles = together->count % HDRT__TEMPLATE_WIDE_LEAST;
+            }
+            break;
+        }
+        uint32_t launched = stream ? launch_piece(together, stream) : 0;
+        if (!launched) {
+            together->singles = together->count < together->piece ? together->count : together->piece;
+            break;
+        }
+        now = together->launched_at = hdrt__now_ns();
+        if (together->piece < HDRT__WIDE_LIMIT) {
+            together->piece *= 2;
+        }
+        if (together->count) {
+            begin_piece(together, now);
+        }
+    }
+    if (!together->singles) {
+        return NULL;
+    }
+    together->singles--;
+    return take_first(together);
+}
+
+bool hdrt__together_is_due(const hdrt__together *together)
+{
+    return together->count >= together->piece || together->singles;
+}
+
+uint64_t hdrt__together_pause(const hdrt__together *together)
+{
+    if (!together->count) {
+        return UINT64_MAX;
+    }
+    uint64_t now = hdrt__now_ns();
+    bool gathering = together->count < together->piece && now - together->added_at < QUIET_NS;
+    uint64_t held = (uint64_t)together->expected_us * 1000 / 16; /* until a piece is over */
+    return gathering ? 0 : held;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Queues that each hold one launch of the same long kernel, and wait for a moment so as to be launched side by side
+ * (wide.h), in pieces. The first pieces of a burst are small: the GPU has something to do while the others are made.
+ *
+ * A piece goes to a stream that has nothing to do. One that waits for the piece before it in its stream would hold up
+ * those of other streams too, since the driver spreads them all over the same few hardware queues (512 kernels of 500
+ * us: a concurrency of 118 at best, and of 30 in the worst rounds). So what the GPU has no room for is held back here.
+ *
+ *     gathering --a piece is full, or its time is over--> due --a wide stream is idle--> launched
+ *                                                          +--there is no template, they are too few, or none of the
+ *                                                             streams becomes idle for long--> served one by one
+ *
+ * One for each dispatcher that launches so: the committer of all queues that are in it.
+ */
+#ifndef HDRT_QUEUE_TOGETHER_H
+#define HDRT_QUEUE_TOGETHER_H
+
+#include "queue/queue.h"
+
+typedef struct hdrt__together hdrt__together;
+
+hdrt__together *hdrt__together_create(void); /* NULL: no memory */
+void hdrt__together_destroy(hdrt__together *together);
+
+/* Take over a queue whose committer the caller is, with its hold. \return false: it does not go with these. */
+bool hdrt__together_add(hdrt__together *together, hdrt_queue *queue);
+/* Launch what can be. \return a queue, the caller's again, that is to be served by itself; NULL: there is none now. */
+hdrt_queue *hdrt__together_next(hdrt__together *together);
+/* Whether a full piece, or nothing but what was added just now, is there: whether to look. */
+bool hdrt__together_is_due(const hdrt__together *together);
+/* For how many nanoseconds nothing need be done; UINT64_MAX: it is empty. */
+uint64_t hdrt__together_pause(const hdrt__together *together);
+
+#endif
