@@ -543,8 +543,9 @@ static hdcu_result refuse_functions(hdcu_function *function, hdcu_module module,
 
 START_TEST(a_refused_cubin_falls_back_to_its_ptx)
 {
+    static hdrt__code *code; /* so that a test that ends early has not lost it */
     hdrt_module *module;
-    hdrt__code *code = named_code(two_kernels);
+    code = named_code(two_kernels);
     code->kind = HDRT_CODE_CUBIN;
     code->cubin = malloc(8);
     memcpy(code->cubin, ELFMAG "....", 8);

@@ -232,6 +232,8 @@ static void *live_and_die(void *argument)
             }
             hdrt_device_close(device);
             hdrt_queue_destroy(queue);
+        } else {
+            hdrt_device_close(device);
         }
     }
     return NULL;
