@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "compiler/protocol.h"
-#include "jit/stamp.h"
 
 #if defined(__x86_64__)
 #define HOST "x86_64, 64-bit pointers, Linux"
@@ -59,20 +58,6 @@ static void identity_fields(const struct visit *visit, const hdrt__request *requ
     }
 }
 
-static void libdevice_field(const struct visit *visit, const char *path)
-{
-    hdrt__stamp stamp;
-    char text[64];
-    if (!path || !hdrt__stamp_file(path, &stamp)) {
-        text_field(visit, HDRT__KEY_LIBDEVICE, path);
-        return;
-    }
-    text_field(visit, HDRT__KEY_LIBDEVICE, path);
-    snprintf(text, sizeof(text), "%llu bytes of time %llu", (unsigned long long)stamp.size,
-             (unsigned long long)stamp.mtime_ns);
-    text_field(visit, HDRT__KEY_LIBDEVICE, text);
-}
-
 static const char *kind_words(hdrt_code_kind kind)
 {
     return kind == HDRT_CODE_CUBIN ? "cubin" : kind == HDRT_CODE_LTO_IR ? "LTO-IR" : "PTX";
@@ -103,7 +88,8 @@ void hdrt__request_fields(const hdrt__request *request, hdrt__field_visitor visi
     for (uint32_t i = 0; i < request->name_count; i++)
         text_field(&visit, HDRT__KEY_NAME_EXPRESSION, request->names[i]);
     identity_fields(&visit, request);
-    libdevice_field(&visit, request->libdevice);
+    /* What is in it is known where it was read: it is then among the files of the manifest. */
+    text_field(&visit, HDRT__KEY_LIBDEVICE, request->libdevice);
     /* No environment variable: the worker's has none that steers a compiler. */
 }
 

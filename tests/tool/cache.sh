@@ -127,6 +127,48 @@ result $? "of code"
 one compile -I . 2>err
 expect 0 '' "trimming by age" "$HDJIT" cache trim --max-age=1w
 says '^removed 0 of' "leaves what is new"
+# libdevice is a file like others: what is in it counts, where it is linked, and nothing else of it. One of our own.
+clang=
+for candidate in clang-19 clang clang-18 clang-17 clang-16 clang-15 clang-14; do
+    command -v $candidate >/dev/null 2>&1 && { clang=$candidate; break; }
+done
+make_libdevice() { # $1: what erff gives
+    mkdir -p cuda/nvvm/libdevice
+    echo "float __nv_erff(float x) { return x + $1; }" |
+        $clang --target=nvptx64-nvidia-cuda -O1 -emit-llvm -c -x c - -o cuda/nvvm/libdevice/libdevice.10.bc 2>/dev/null
+}
+echo 'extern "C" __global__ void e(float *x) { *x = erff(*x); }' >e.cu
+e() {
+    verb=$1
+    shift
+    case $verb in
+    compile) CUDA_HOME=$PWD/cuda "$HDJIT" compile e.cu -o e.ptx -arch=sm_80 --compiler=clang ;;
+    *) CUDA_HOME=$PWD/cuda "$HDJIT" cache explain "$@" -arch=sm_80 --compiler=clang ;;
+    esac
+}
+if make_libdevice 3 && e compile 2>err; then
+    touch -d '2 hours ago' cuda/nvvm/libdevice/libdevice.10.bc
+    e compile
+    cp e.ptx first.ptx
+    expect 0 '' "libdevice with another time" e explain e.cu
+    says '^e\.cu: found' "is the same"
+    make_libdevice 4
+    touch -d '2 hours ago' cuda/nvvm/libdevice/libdevice.10.bc
+    expect 0 '' "with other contents, of the same size and time" e explain e.cu
+    says 'libdevice\.10\.bc: has other contents' "it is not"
+    e compile
+    ! cmp -s e.ptx first.ptx
+    result $? "and other code comes of it"
+    make_libdevice 3
+    expect 0 '' "as it was" e explain e.cu
+    says '^e\.cu: found' "the old code is there"
+    CUDA_HOME=$PWD/cuda "$HDJIT" compile one.cu -I . -o one.ptx -arch=sm_80 --compiler=clang 2>err
+    make_libdevice 5
+    expect 0 '' "where it is not linked" e explain one.cu -I .
+    says '^one\.cu: found' "its contents do not count"
+else
+    skip "libdevice" "this clang makes no code for NVIDIA GPUs"
+fi
 expect 0 '' "clearing" "$HDJIT" cache clear
 [ -z "$("$HDJIT" cache list)" ]
 result $? "removes all code"

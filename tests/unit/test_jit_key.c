@@ -115,40 +115,6 @@ START_TEST(every_field_is_in_the_key)
 }
 END_TEST
 
-static void write_at(const char *path, const char *text, time_t time)
-{
-    const struct timespec times[2] = {{time, 0}, {time, 0}};
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    fclose(file);
-    ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
-}
-
-/* libdevice: its size and time each make another key, and as it was, it makes the old one. */
-START_TEST(libdevice_is_in_the_key)
-{
-    char path[] = "/tmp/hdrt-test-libdevice-XXXXXX";
-    hdrt__request request = plain();
-    int file = mkstemp(path);
-    ck_assert_int_ge(file, 0);
-    close(file);
-    request.libdevice = path;
-    write_at(path, "old", 1000);
-    hdrt__digest before = hdrt__request_key(&request);
-    write_at(path, "longer", 1000);
-    hdrt__digest longer = hdrt__request_key(&request);
-    ck_assert(!hdrt__digest_equal(&before, &longer));
-    write_at(path, "new", 2000);
-    hdrt__digest newer = hdrt__request_key(&request);
-    ck_assert(!hdrt__digest_equal(&before, &newer));
-    write_at(path, "old", 1000);
-    hdrt__digest after = hdrt__request_key(&request);
-    ck_assert(hdrt__digest_equal(&before, &after));
-    unlink(path);
-}
-END_TEST
-
 START_TEST(what_cannot_matter_is_not_in_the_key)
 {
     hdrt__request request = plain();
@@ -779,7 +745,6 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, every_field_is_in_the_key, 0, COUNT(changes));
-    tcase_add_test(tests, libdevice_is_in_the_key);
     tcase_add_test(tests, what_cannot_matter_is_not_in_the_key);
     tcase_add_test(tests, the_folder_counts_where_it_matters);
     tcase_add_loop_test(tests, option_spellings, 0, COUNT(spellings));
