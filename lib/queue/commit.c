@@ -131,8 +131,8 @@ static hdrt_status take_rest(hdrt_queue *queue, hdrt__rest *rest, uint64_t posit
     return status;
 }
 
-/* \return whether the queue is still the committer's. */
-static bool drain_wait(hdrt_queue *queue, hdrt__op *op)
+/* \return PARKED, LATER, or DONE: go on with what is there then. */
+static hdrt__waited drain_wait(hdrt_queue *queue, hdrt__op *op)
 {
     uint64_t position = head_position(queue);
     hdrt__waited waited = HDRT__WAITED_DONE;
@@ -146,25 +146,26 @@ static bool drain_wait(hdrt_queue *queue, hdrt__op *op)
     }
     switch (waited) {
     case HDRT__WAITED_PARKED:
-        return false;
+    case HDRT__WAITED_LATER:
+        return waited;
     case HDRT__WAITED_FULL:
         if (take_rest(queue, &rest, position - 1) != HDRT_OK) {
             if (atomic_load(&queue->state) == HDRT__QUEUE_OPEN) {
                 hdrt__queue_fail(queue, position);
             }
-            return true;
+            return HDRT__WAITED_DONE;
         }
         break;
     case HDRT__WAITED_FAILED:
         hdrt__queue_fail(queue, position);
-        return true;
+        return HDRT__WAITED_DONE;
     case HDRT__WAITED_DONE:
         break;
     }
     hdrt__op_release(queue, op, false);
     commit_position(queue, position);
     consume(queue, 1);
-    return true;
+    return HDRT__WAITED_DONE;
 }
 
 /* A host call of a queue that stands still meanwhile. */
@@ -387,8 +388,11 @@ hdrt__drained hdrt__queue_drain(hdrt_queue *queue, uint32_t quantum, bool may_pe
         } else if (op->kind == HDRT__OP_NOTHING) {
             commit_position(queue, position);
             consume(queue, 1);
-        } else if (!drain_wait(queue, op)) {
-            return HDRT__DRAINED_PARKED;
+        } else {
+            hdrt__waited waited = drain_wait(queue, op);
+            if (waited != HDRT__WAITED_DONE) {
+                return waited == HDRT__WAITED_PARKED ? HDRT__DRAINED_PARKED : HDRT__DRAINED_QUANTUM;
+            }
         }
     }
     return HDRT__DRAINED_EMPTY;

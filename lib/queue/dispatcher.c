@@ -143,6 +143,12 @@ static uint8_t class_of(const hdrt_queue *queue)
     return class < HDRT__CLASSES ? class : HDRT__CLASSES - 1;
 }
 
+bool hdrt__dispatcher_serves_first(const hdrt_queue *producer, const hdrt_queue *queue)
+{
+    return atomic_load(&producer->listed) && dispatcher_of(producer) == dispatcher_of(queue) &&
+           class_of(producer) <= class_of(queue);
+}
+
 static void append(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
 {
     queue_list *list = &dispatcher->ready[class_of(queue)];

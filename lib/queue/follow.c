@@ -145,6 +145,12 @@ static bool follow_quickly(hdrt_queue *queue, hdrt_event event, hdrt_queue *prod
         return false;
     }
     if (event.value > atomic_load(&timeline->committed)) {
+        uint64_t position = atomic_load_explicit(&queue->ring.consumed, memory_order_relaxed) + 1;
+        if (queue->later_at != position && hdrt__dispatcher_serves_first(producer, queue)) {
+            queue->later_at = position; /* once: queues that wait for each other are to be found parked */
+            *out_waited = HDRT__WAITED_LATER;
+            return true;
+        }
         hdrt__queue_hold(producer);
         hdrt__parked parked = hdrt__park(queue, timeline, false, producer, event.value);
         if (parked != HDRT__PARKED_OK) {

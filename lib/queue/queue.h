@@ -125,6 +125,7 @@ struct hdrt_queue {
     union {
         hdrt__timeline_watch watch; /* PARKED */
         hdrt_queue *next_stalled;   /* STALLED: the dispatcher's */
+        uint64_t later_at;          /* BUSY: where it last let a producer go first; anything after the others */
     };
 };
 

@@ -7,6 +7,8 @@
 #define SIGHTS_AFTER_FAILURE 1000
 /* How often a wide template must be wanted. */
 #define WIDE_SIGHTS 2
+/* A template that comes again after fewer launches is at hand in the driver's and the processor's caches. */
+#define OFTEN 32u
 
 /* ---- dropping ---------------------------------------------------------------------------------------------------- */
 
@@ -172,11 +174,12 @@ void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instanc
     if (launched) {
         instance->index = place->index;
         instance->number = place->sequence;
-        table->counts.launches++;
+        bool often = table->counts.launches - instance->launch < OFTEN;
+        instance->launch = ++table->counts.launches;
         table->counts.kernels += sequence->count;
-        hdrt__template_earn(table, sequence->wide,
-                            sequence->count * (int64_t)HDRT__TEMPLATE_EARN_NS +
-                                saved_ns(sequence->count, sequence->wide) / 2);
+        /* Among many others a template for one kernel saves nothing that could be spent. */
+        int64_t saved = sequence->count > 1 || often ? saved_ns(sequence->count, sequence->wide) / 2 : 0;
+        hdrt__template_earn(table, sequence->wide, sequence->count * (int64_t)HDRT__TEMPLATE_EARN_NS + saved);
     }
 }
 

@@ -22,6 +22,7 @@ typedef struct hdrt__template_instance {
     hdcu_graph_exec exec;
     uint32_t index;  /* stream of the last launch */
     uint64_t number; /* and its number there; 0: never launched */
+    uint64_t launch; /* which of the cache's launches that was */
     bool taken;      /* a committer has it */
     bool filled;     /* values and grids are what the nodes hold */
     hdrt_grid *grids;

@@ -3,9 +3,9 @@
  * What the template cache knows, all bounded and all under its lock: the sequences built, found by key; their instances
  * by last use; how often other sequences were seen; and the credit from which builds are paid.
  *
- * The credit makes bad luck cheap. It is in nanoseconds of the committer: every launch earns a few per cent of what it
+ * The credit makes bad luck cheap. It is in nanoseconds of the committer: every launch earns one per cent of what it
  * costs, every launch of a template half of what it saved, and a build takes what it costs. So whatever the pattern,
- * builds cost no more than those few per cent beyond what templates have saved, but for what there is at first.
+ * builds cost no more than that per cent beyond what templates have saved, but for what there is at first.
  */
 #ifndef HDRT_QUEUE_TEMPLATE_TABLE_H
 #define HDRT_QUEUE_TEMPLATE_TABLE_H
@@ -18,7 +18,7 @@
 #define HDRT__TEMPLATE_LAUNCH_NS 850       /* of a template, whatever its size */
 #define HDRT__TEMPLATE_NODE_NS 600         /* each kernel in a chain */
 #define HDRT__TEMPLATE_WIDE_NODE_NS 1300   /* and in a wide one */
-#define HDRT__TEMPLATE_EARN_NS 70          /* of each launch, for builds: 2 % */
+#define HDRT__TEMPLATE_EARN_NS 35          /* of each launch, for builds: 1 % */
 #define HDRT__TEMPLATE_CREDIT_NS 1200000   /* at first: two chains of 64 and some small ones */
 #define HDRT__TEMPLATE_WIDE_CREDIT_NS 12000000 /* a wide one of 512 */
 #define HDRT__TEMPLATE_CREDIT_MOST_NS 100000000

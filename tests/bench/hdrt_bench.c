@@ -80,6 +80,18 @@ void bench_compare(struct bench *b, struct bench_row row, unsigned warm, bench_r
     bench_add(b, row);
 }
 
+double bench_measure(struct bench *b, unsigned warm, bench_round round, const void *argument)
+{
+    double samples[64];
+    for (unsigned i = 0; i < warm; i++) {
+        round(b, argument);
+    }
+    for (unsigned i = 0; i < b->rounds; i++) {
+        samples[i] = round(b, argument);
+    }
+    return bench_quantile(samples, b->rounds, 0.5);
+}
+
 hdrt_queue *bench_queue(struct bench *b, bool exclusive, uint32_t ring_limit)
 {
     hdrt_queue *queue;
@@ -100,6 +112,12 @@ struct CUstream_st *bench_stream(struct bench *b)
 
 void bench_clear(struct bench *b, size_t count)
 {
+    if (b->alone) {
+        hdrt_queue *queue = hdrt_device_default_queue(b->device);
+        HDRT(hdrt_fill(queue, b->words, "\xee", 1, count * sizeof(uint32_t)));
+        HDRT(hdrt_queue_synchronize(queue));
+        return;
+    }
     RAW(cuMemsetD8(b->words, BENCH_UNWRITTEN & 0xff, count * sizeof(uint32_t)));
     RAW(cuStreamSynchronize(NULL));
 }

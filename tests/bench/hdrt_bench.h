@@ -107,6 +107,7 @@ struct bench {
     hdrt_module *module;
     hdrt_submission submission;
     bool smoke;           /* tiny sizes: does everything work? */
+    bool alone;           /* nothing was put into a stream of the raw driver's so far, nor is by bench_clear */
     unsigned rounds;      /* of each measurement, after as many to warm up as it needs */
     unsigned long long words; /* device memory for what kernels write */
     uint32_t *read;       /* as much of the host's */
@@ -153,6 +154,8 @@ typedef double (*bench_round)(struct bench *b, const void *argument);
 /* Rounds of both in turn after `warm` of each, and the medians as ours and raw of the row. */
 void bench_compare(struct bench *b, struct bench_row row, unsigned warm, bench_round ours, bench_round raw,
                    const void *argument);
+/* The median of rounds of one of them. */
+double bench_measure(struct bench *b, unsigned warm, bench_round round, const void *argument);
 
 hdrt_queue *bench_queue(struct bench *b, bool exclusive, uint32_t ring_limit);
 struct CUstream_st *bench_stream(struct bench *b);
