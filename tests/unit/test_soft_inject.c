@@ -272,6 +272,35 @@ START_TEST(a_fault_hangs_nobody)
 }
 END_TEST
 
+/* Nor on another device, which waits for the one that faults: its commands are dropped, and so count as over. */
+START_TEST(a_fault_lets_other_devices_go)
+{
+    static const char *const policies[] = {"eager", "lazy", "random:3", "virtual"};
+    hdcu_context second;
+    setenv("HDSOFT_POLICY", policies[_i], 1);
+    setup();
+    soft_start_two();
+    OK(cuDevicePrimaryCtxRetain(&second, 1));
+    hdcu_pointer here = new_memory(64);
+    hdcu_stream stream = new_stream(HDCU_STREAM_NON_BLOCKING);
+    OK(cuCtxSetCurrent(second));
+    hdcu_pointer far = new_memory(64);
+    hdcu_stream there = new_stream(HDCU_STREAM_NON_BLOCKING);
+    hdcu_event event = new_event(0);
+    gate closed = gate_on(there); /* the fault comes when all is enqueued */
+    RULES("command@2=700");
+    OK(cuMemsetD8Async(far, 1, 64, there));
+    OK(cuEventRecord(event, there));
+    OK(cuCtxSetCurrent(context));
+    OK(cuStreamWaitEvent(stream, event, 0));
+    OK(cuMemsetD8Async(here, 1, 64, stream));
+    gate_open(closed);
+    OK(cuCtxSynchronize());
+    OK(cuCtxSetCurrent(second));
+    IS(cuCtxSynchronize(), 700);
+}
+END_TEST
+
 /* ---- what the driver has ---- */
 
 START_TEST(hidden_entry_points)
@@ -491,6 +520,7 @@ int main(void)
     tcase_add_test(cases, faults_of_commands);
     tcase_add_test(cases, faults_of_kernels);
     tcase_add_test(cases, a_fault_hangs_nobody);
+    tcase_add_loop_test(cases, a_fault_lets_other_devices_go, 0, 4);
     tcase_add_test(cases, hidden_entry_points);
     tcase_add_test(cases, older_versions);
     tcase_add_test(cases, little_memory);

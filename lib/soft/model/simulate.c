@@ -505,6 +505,7 @@ static bool must_rest(uint64_t *until)
         if (atomic_load(&device->fault) && device->busy) {
             forget(device);
             hdsoft__drain(device);
+            world.dirty = true; /* others may have waited for it */
         }
         hdsoft__force_overdue(device, until);
     }
