@@ -190,7 +190,7 @@ static int run_all(const char *self, const char *driver, unsigned processes, boo
         }
         bool good = best <= cases[which].limit_ms;
         printf("%-28s %8.3f ms  limit %.1f ms  %s", cases[which].name, best, cases[which].limit_ms,
-               good ? "within" : "PASSED");
+               good ? "within" : "OVER");
         if (detail)
             printf("  (slowest of %u: %.3f; cold: %.1f)", processes, worst, cold);
         printf("\n");
