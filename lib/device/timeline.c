@@ -606,8 +606,9 @@ void *hdrt__timeline_want(hdrt__timeline *slot, uint64_t value, const hdrt__time
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* Waiting by default begins with a spin; then it sleeps at most so long before it looks again. */
-#define SPIN_NS 20000u
+/* Waiting by default begins with a spin, so that what takes some ten microseconds is seen at once, also on a busy GPU; then
+   it sleeps at most so long before it looks again. */
+#define SPIN_NS 60000u
 #define PAUSE_NS 500000u
 /* A wait that blocks looks more seldom. */
 #define PAUSE_BLOCK_NS 4000000u

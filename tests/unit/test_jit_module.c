@@ -294,9 +294,12 @@ static void *open_and_close(void *argument)
     for (int i = 0; i < 200; i++) {
         hdrt_module *module;
         hdrt_kernel *kernel;
-        if (open_code(argument, "x", true, true, &module) != HDRT_OK ||
-            hdrt_module_kernel(module, i % 2 ? "first" : "_Z6secondi", &kernel) != HDRT_OK)
+        if (open_code(argument, "x", true, true, &module) != HDRT_OK)
             return argument;
+        if (hdrt_module_kernel(module, i % 2 ? "first" : "_Z6secondi", &kernel) != HDRT_OK) {
+            hdrt_module_destroy(module);
+            return argument;
+        }
         hdrt__module_hold(kernel->module);
         hdrt_module_destroy(module);
         if (hdrt_kernel_name(kernel)[0] != (i % 2 ? 'f' : '_'))
