@@ -14,7 +14,7 @@ result() {
     fi
 }
 
-for name in launch wait queues latency threads; do
+for name in launch wait queues latency threads copies; do
     "$bench" --driver=soft --smoke $name >"$scratch/out" 2>"$scratch/errors"
     result $? "$name works"
     [ "$(wc -l <"$scratch/out")" -ge 3 ]

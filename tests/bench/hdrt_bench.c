@@ -11,7 +11,7 @@
 static const char usage[] =
     "usage: hdrt-bench [OPTION]... [NAME]...\n"
     "Measure the library against the raw driver, in one process and run.\n\n"
-    "NAMEs, all if there is none: launch, wait, queues, latency, threads\n\n"
+    "NAMEs, all if there is none: launch, wait, queues, latency, threads, copies\n\n"
     "  --json                 print JSON instead of a table\n"
     "  --check                exit 1 if a requirement is missed\n"
     "  --smoke                tiny sizes: only whether everything works\n"
@@ -26,7 +26,7 @@ static const struct {
     void (*run)(struct bench *b);
 } benchmarks[] = {
     {"launch", bench_launches}, {"wait", bench_waits},       {"queues", bench_queues},
-    {"latency", bench_latency}, {"threads", bench_threads},
+    {"latency", bench_latency}, {"threads", bench_threads},  {"copies", bench_copies},
 };
 #define BENCHMARKS (sizeof benchmarks / sizeof benchmarks[0])
 
@@ -283,7 +283,7 @@ static void read_names(struct settings *settings, char **names, int count)
             i++;
         }
         if (i == BENCHMARKS) {
-            bench_fail("there is no benchmark '%s': launch, wait, queues, latency, threads", names[n]);
+            bench_fail("there is no benchmark '%s': launch, wait, queues, latency, threads, copies", names[n]);
         }
         settings->chosen[i] = true;
     }

@@ -37,6 +37,8 @@ struct bench_node_params {
     X(cuMemFree, "cuMemFree_v2", (unsigned long long))                                                                 \
     X(cuMemsetD8, "cuMemsetD8_v2", (unsigned long long, unsigned char, size_t))                                        \
     X(cuMemcpyDtoH, "cuMemcpyDtoH_v2", (void *, unsigned long long, size_t))                                           \
+    X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (unsigned long long, const void *, size_t, struct CUstream_st *))       \
+    X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, unsigned long long, size_t, struct CUstream_st *))             \
     X(cuStreamCreate, "cuStreamCreate", (struct CUstream_st **, unsigned))                                             \
     X(cuStreamDestroy, "cuStreamDestroy_v2", (struct CUstream_st *))                                                   \
     X(cuStreamSynchronize, "cuStreamSynchronize", (struct CUstream_st *))                                              \
@@ -187,5 +189,6 @@ void bench_waits(struct bench *b);
 void bench_queues(struct bench *b);
 void bench_latency(struct bench *b);
 void bench_threads(struct bench *b);
+void bench_copies(struct bench *b);
 
 #endif
