@@ -15,11 +15,11 @@
 
 static _Atomic uint32_t seeds;
 static _Thread_local uint32_t state;
-static uint32_t rarity; /* one call of so many yields; 0: none */
+static _Atomic uint32_t rarity; /* one call of so many yields; 0: none */
 
 void yields_set(uint32_t one_of)
 {
-    rarity = one_of;
+    atomic_store_explicit(&rarity, one_of, memory_order_relaxed);
 }
 
 static void maybe_yield(void)
@@ -27,8 +27,9 @@ static void maybe_yield(void)
     if (!state) {
         state = 1 + atomic_fetch_add(&seeds, 0x9e3779b9u);
     }
+    uint32_t one_of = atomic_load_explicit(&rarity, memory_order_relaxed);
     state = state * 1664525u + 1013904223u;
-    if (rarity && (state >> 8) % rarity == 0) {
+    if (one_of && (state >> 8) % one_of == 0) {
         sched_yield();
     }
 }
