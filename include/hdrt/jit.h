@@ -352,7 +352,8 @@ HDRT_EXPORT void hdrt_module_cancel(hdrt_module *module);
  * \param code, size  copied; PTX need not end in a NUL; recognised by its content
  * \return HDRT_OK; HDRT_ERROR_INVALID_IMAGE  the driver's own log is in the message; HDRT_ERROR_UNSUPPORTED  a cubin
  *     on the soft driver, or without readable parameters, or a bundle with nothing for the device;
- *     HDRT_ERROR_INVALID_ARGUMENT, HDRT_ERROR_OUT_OF_MEMORY, HDRT_ERROR_OUT_OF_DEVICE_MEMORY, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED.
+ *     HDRT_ERROR_INVALID_ARGUMENT, HDRT_ERROR_OUT_OF_MEMORY, HDRT_ERROR_OUT_OF_DEVICE_MEMORY, HDRT_ERROR_DEVICE_LOST,
+ *     HDRT_ERROR_FORKED.
  */
 HDRT_EXPORT hdrt_status hdrt_module_load(hdrt_device *device, const void *code, size_t size,
                                          const hdrt_load_options *options, hdrt_module **out_module);

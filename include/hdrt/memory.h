@@ -30,7 +30,8 @@ HDRT_EXPORT hdrt_status hdrt_alloc(hdrt_queue *queue, uint64_t bytes, hdrt_ptr *
  * use it must be ordered before by an event. 0 is accepted. Also works on a failed queue, so that nothing leaks; and a
  * free that fails the queue is made up for by the library when the queue's work is over.
  *
- * \return HDRT_OK; HDRT_ERROR_QUEUE_FAILED  it has failed the queue; HDRT_ERROR_INVALID_ARGUMENT  not an address that hdrt_alloc returned on this device, or freed twice.
+ * \return HDRT_OK; HDRT_ERROR_QUEUE_FAILED  it has failed the queue; HDRT_ERROR_INVALID_ARGUMENT  not an address that
+ *     hdrt_alloc returned on this device, or freed twice.
  */
 HDRT_EXPORT hdrt_status hdrt_free(hdrt_queue *queue, hdrt_ptr ptr);
 

@@ -9,9 +9,10 @@
  *
  * An operation is written into the queue's ring and handed to the driver (committed) a moment later by the device's
  * dispatcher, a thread of the library, or at once by the calling thread where nothing goes before it. A call of the
- * driver's may so fail after the call that enqueued it has returned HDRT_OK. A failure that arguments, attributes and limits cannot tell fails the queue: operations from the failing one
- * on are dropped, events at or after it complete as failed, queues that wait for such an event fail with its cause,
- * and every further call returns the error until hdrt_queue_clear_error.
+ * driver's may so fail after the call that enqueued it has returned HDRT_OK. A failure that arguments, attributes and
+ * limits cannot tell fails the queue: operations from the failing one on are dropped, events at or after it complete
+ * as failed, queues that wait for such an event fail with its cause, and every further call returns the error until
+ * hdrt_queue_clear_error.
  */
 #ifndef HDRT_QUEUE_H
 #define HDRT_QUEUE_H

@@ -41,7 +41,8 @@ void hdrt__failure_drop(hdrt__failure *failure);
 /* The words, for a thread's last message; never NULL. */
 const char *hdrt__failure_text(const hdrt__failure *failure);
 
-/* How a timeline's owner is asked to look; the last two may be missing. All NULL for timelines that are only told (host timelines, futures). */
+/* How a timeline's owner is asked to look; the last two may be missing. All NULL for timelines that are only told (host
+ * timelines, futures). */
 typedef struct hdrt__timeline_source {
     bool (*hold)(void *owner); /* counts only: called under the slot's lock; false: the owner is ending */
     void (*drop)(void *owner);

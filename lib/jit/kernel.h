@@ -3,8 +3,8 @@
  * Loaded modules and their kernels, as the queue needs them: what a launch passes to the driver, the check of its
  * arguments, opting in to dynamic shared memory, and keeping the code loaded while operations are in flight.
  *
- * A kernel is borrowed from its module and lives as long; all its members but the raised shared memory and the expected time
- * are set before it is handed out and never change, so readers need no lock.
+ * A kernel is borrowed from its module and lives as long; all its members but the atomic ones are set before it is handed
+ * out and never change, so readers need no lock.
  */
 #ifndef HDRT_JIT_KERNEL_H
 #define HDRT_JIT_KERNEL_H
@@ -42,7 +42,8 @@ hdrt_status hdrt__kernel_check_arguments(const hdrt_kernel *kernel, const void *
 
 /*
  * Check the block and shared memory sizes of a launch against the kernel and its device, and opt in to that much
- * dynamic shared memory if that is more than the kernel allows so far (a driver call, once per raise). Grid limits are the queue's to check. HDRT_OK, HDRT_ERROR_LAUNCH, HDRT_ERROR_DRIVER, ...
+ * dynamic shared memory if that is more than the kernel allows so far (a driver call, once per raise). Grid limits are the
+ * queue's to check. HDRT_OK, HDRT_ERROR_LAUNCH, HDRT_ERROR_DRIVER, ...
  */
 hdrt_status hdrt__kernel_check_block(hdrt_kernel *kernel, const hdrt_grid *grid);
 

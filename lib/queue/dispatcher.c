@@ -405,8 +405,8 @@ static uint64_t watch_ns(const hdrt__dispatcher *dispatcher)
     return limit ? limit / 2 + 1 : UINT64_MAX;
 }
 
-/* Nothing is ready. \return false: the device may be over. */
-static bool idle(hdrt__dispatcher *dispatcher, uint64_t since)
+/* Nothing is ready; what is held back may be looked at again after `held`. \return false: the device may be over. */
+static bool idle(hdrt__dispatcher *dispatcher, uint64_t since, uint64_t held)
 {
     bool alive = true, flying = true;
     if (dispatcher->spins && hdrt__now_ns() - since < SPIN_NS) {
@@ -430,9 +430,10 @@ static bool idle(hdrt__dispatcher *dispatcher, uint64_t since)
             hdrt__scheduler_tidy(dispatcher->scheduler, flying || dispatcher->stalled);
         }
         uint64_t most = atomic_load(&dispatcher->wanted) ? PAUSE_WANTED_NS : PAUSE_FLYING_NS;
+        most = held < most ? held : most;
         uint64_t pause = dispatcher->pause < most ? dispatcher->pause : most;
         dispatcher->pause = pause * 2;
-        if (alive && !dispatcher->stalled && !flying) {
+        if (alive && !dispatcher->stalled && !flying && held == UINT64_MAX) {
             pause = UINT64_MAX;
         }
         if (dispatcher->index == 0 && watch_ns(dispatcher) < pause) {
@@ -460,7 +461,7 @@ static void dispatcher_drop(hdrt__dispatcher *dispatcher)
 static void *dispatch(void *argument)
 {
     hdrt__dispatcher *dispatcher = argument;
-    uint64_t since = 0, served = 0, pause;
+    uint64_t since = 0, served = 0;
     hdrt__call call = hdrt__device_stay(dispatcher->device);
     hdrt__driver_observe(dispatcher->device->runtime->driver, true); /* what it asks forces nothing */
     if (call.result) {
@@ -484,14 +485,15 @@ static void *dispatch(void *argument)
             dispatcher->pause = PAUSE_FIRST_NS;
         } else if (atomic_load(&dispatcher->scheduler->pending_count)) {
             hdrt__scheduler_flush(dispatcher->scheduler, true);
-        } else if (dispatcher->together && (pause = hdrt__together_pause(dispatcher->together)) != UINT64_MAX) {
-            alive = look_at_together(dispatcher);
-            if (alive && pause > SPIN_NS) {
-                sleep_for(dispatcher, pause);
-            }
         } else {
-            since = since ? since : hdrt__now_ns();
-            alive = idle(dispatcher, since);
+            uint64_t held = dispatcher->together ? hdrt__together_pause(dispatcher->together) : UINT64_MAX;
+            if (held != UINT64_MAX) {
+                alive = look_at_together(dispatcher);
+            }
+            if (alive && held) {
+                since = since ? since : hdrt__now_ns();
+                alive = idle(dispatcher, since, held);
+            }
         }
     }
     dispatcher_drop(dispatcher);

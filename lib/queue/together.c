@@ -2,7 +2,6 @@
 #include "queue/together.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/number.h"
 #include "queue/commit.h"
@@ -51,7 +50,7 @@ void hdrt__together_destroy(hdrt__together *together)
     }
 }
 
-/* The next piece may be held for so long. */
+/* The next piece may be held until kernels like these would long be over: perhaps they wait for those that are held. */
 static void begin_piece(hdrt__together *together, uint64_t now)
 {
     together->held_until = now + (uint64_t)together->expected_us * 8000;
@@ -109,7 +108,8 @@ static uint32_t launch_piece(hdrt__together *together, hdrt__stream *stream)
 hdrt_queue *hdrt__together_next(hdrt__together *together)
 {
     uint64_t now = hdrt__now_ns();
-    while (together->count && !together->singles && (together->count >= together->piece || now - together->added_at >= QUIET_NS)) {
+    while (together->count && !together->singles &&
+           (together->count >= together->piece || now - together->added_at >= QUIET_NS)) {
         hdrt_queue *queue = together->queues[together->first];
         if (together->count < HDRT__TEMPLATE_WIDE_LEAST) {
             together->singles = together->count;

@@ -27,9 +27,9 @@ void hdrt__together_destroy(hdrt__together *together);
 bool hdrt__together_add(hdrt__together *together, hdrt_queue *queue);
 /* Launch what can be. \return a queue, the caller's again, that is to be served by itself; NULL: there is none now. */
 hdrt_queue *hdrt__together_next(hdrt__together *together);
-/* Whether a full piece, or nothing but what was added just now, is there: whether to look. */
+/* Whether to look: a full piece is there, or what is to be served by itself. */
 bool hdrt__together_is_due(const hdrt__together *together);
-/* For how many nanoseconds nothing need be done; UINT64_MAX: it is empty. */
+/* For how many nanoseconds nothing need be done: 0 while a piece gathers; UINT64_MAX: it is empty. */
 uint64_t hdrt__together_pause(const hdrt__together *together);
 
 #endif
