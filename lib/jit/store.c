@@ -21,6 +21,7 @@
 #include "jit/folder.h"
 #include "jit/sweep.h"
 
+#define PUBLISH_TRIES 8
 #define NAME_SIZE (2 * HDRT__DIGEST_SIZE + 3)
 
 /* A folder of the cache. */
@@ -162,34 +163,65 @@ unsigned char *hdrt__store_read(hdrt__store *store, uint32_t folder, const hdrt_
 
 /*
  * The temporary file is locked as long as it is written, so that one whose writer was killed can be told. Where there
- * are no locks its age tells.
+ * are no locks its age tells. Whoever tidies up may have found it before it was locked: then it is given up.
+ * \return a descriptor, or -1: *out_error is EAGAIN if another one should be made.
  */
-static int write_temporary(int shard, const char *temporary, const void *bytes, size_t size)
+static int make_temporary(int shard, const char *temporary, int *out_error)
 {
+    struct stat status;
     int file = openat(shard, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    *out_error = file < 0 ? errno : 0;
     if (file < 0)
-        return errno;
-    flock(file, LOCK_EX | LOCK_NB);
-    int error = hdrt__file_put(file, bytes, size);
+        return -1;
+    bool locked = flock(file, LOCK_EX | LOCK_NB) == 0, found = !locked && errno == EWOULDBLOCK;
+    if (found || (locked && fstat(file, &status) == 0 && status.st_nlink == 0)) {
+        unlinkat(shard, temporary, 0);
+        close(file);
+        *out_error = EAGAIN;
+        return -1;
+    }
+    return file;
+}
+
+/* *out_lock: what keeps the file locked until it has its name; -1: nothing. \return 0 or an errno. */
+static int write_temporary(int shard, const char *temporary, const void *bytes, size_t size, int *out_lock)
+{
+    int error, file = make_temporary(shard, temporary, &error);
+    *out_lock = -1;
+    if (file < 0)
+        return error;
+    error = hdrt__file_put(file, bytes, size);
+    *out_lock = fcntl(file, F_DUPFD_CLOEXEC, 0);
     /* A delayed allocation on a full network file system is told by close. */
     if (close(file) != 0 && error == 0 && errno != EINTR)
         error = errno;
     return error;
 }
 
-/* 0 or an errno. */
-static int publish(int shard, const char *name, const void *bytes, size_t size)
+/* 0 or an errno; EAGAIN: the temporary file was tidied away before it was locked. */
+static int publish_once(int shard, const char *name, const void *bytes, size_t size)
 {
     char temporary[64];
     unsigned char random[12];
+    int lock;
     randombytes_buf(random, sizeof(random));
     strcpy(temporary, HDRT__STORE_TEMPORARY);
     sodium_bin2hex(temporary + strlen(temporary), 2 * sizeof(random) + 1, random, sizeof(random));
-    int error = write_temporary(shard, temporary, bytes, size);
+    int error = write_temporary(shard, temporary, bytes, size, &lock);
     if (error == 0 && renameat(shard, temporary, shard, name) != 0)
         error = errno;
     if (error != 0)
         unlinkat(shard, temporary, 0);
+    if (lock >= 0)
+        close(lock);
+    return error;
+}
+
+static int publish(int shard, const char *name, const void *bytes, size_t size)
+{
+    int error = EAGAIN;
+    for (int i = 0; i < PUBLISH_TRIES && error == EAGAIN; i++)
+        error = publish_once(shard, name, bytes, size);
     return error;
 }
 

@@ -125,24 +125,28 @@ static bool older(const struct trim *trim, const hdrt__swept *file, uint64_t sec
     return file->used_ns + seconds * SECOND < trim->now_ns;
 }
 
-/* Whether the writer of a temporary file is gone: it holds a lock as long as it writes. */
-static bool abandoned(const struct trim *trim, const hdrt__swept *temporary)
-{
-    int file = openat(temporary->shard, temporary->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    bool free_of_locks = flock(file, LOCK_EX | LOCK_NB) == 0;
-    bool unknown = !free_of_locks && errno != EWOULDBLOCK;
-    close(file);
-    return free_of_locks || (unknown && older(trim, temporary, STALE_SECONDS));
-}
-
 static void remove_file(struct trim *trim, int shard, const char *name, uint64_t bytes)
 {
     if (unlinkat(shard, name, 0) != 0)
         return;
     trim->summary->removed_files++;
     trim->summary->removed_bytes += bytes;
+}
+
+/*
+ * Remove a temporary file if its writer is gone, who holds a lock as long as he writes. Our own lock is held until it is
+ * removed: a writer who has just made it finds that out.
+ */
+static void remove_abandoned(struct trim *trim, const hdrt__swept *temporary)
+{
+    int file = openat(temporary->shard, temporary->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return;
+    bool free_of_locks = flock(file, LOCK_EX | LOCK_NB) == 0;
+    bool unknown = !free_of_locks && errno != EWOULDBLOCK;
+    if (free_of_locks || (unknown && older(trim, temporary, STALE_SECONDS)))
+        remove_file(trim, temporary->shard, temporary->name, temporary->bytes);
+    close(file);
 }
 
 static bool keep(struct trim *trim, const hdrt__swept *file)
@@ -171,8 +175,7 @@ static bool look_at(void *context, const hdrt__swept *file)
     trim->summary->files++;
     trim->summary->bytes += file->bytes;
     if (file->kind == HDRT_CACHE_TEMPORARY) {
-        if (abandoned(trim, file))
-            remove_file(trim, file->shard, file->name, file->bytes);
+        remove_abandoned(trim, file);
     } else if ((trim->max_age_s && older(trim, file, trim->max_age_s)) ||
                (file->kind == HDRT_CACHE_QUARANTINE && older(trim, file, QUARANTINE_SECONDS))) {
         remove_file(trim, file->shard, file->name, file->bytes);
@@ -226,8 +229,8 @@ void hdrt__sweep_leftovers(int shard)
             !S_ISREG(status.st_mode))
             continue;
         file.used_ns = (uint64_t)status.st_mtim.tv_sec * SECOND;
-        if (older(&trim, &file, LEFTOVER_SECONDS) && abandoned(&trim, &file))
-            unlinkat(shard, file.name, 0);
+        if (older(&trim, &file, LEFTOVER_SECONDS))
+            remove_abandoned(&trim, &file);
     }
     if (stream)
         closedir(stream);
@@ -305,7 +308,9 @@ static bool clear_one(void *context, const hdrt__swept *file)
         return true;
     trim->summary->files++;
     trim->summary->bytes += file->bytes;
-    if (file->kind != HDRT_CACHE_TEMPORARY || abandoned(trim, file))
+    if (file->kind == HDRT_CACHE_TEMPORARY)
+        remove_abandoned(trim, file);
+    else
         remove_file(trim, file->shard, file->name, file->bytes);
     return true;
 }

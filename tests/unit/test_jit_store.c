@@ -557,7 +557,8 @@ START_TEST(stale_temporary_files_go)
 }
 END_TEST
 
-/* Processes that write and read the same entry at once: every read is one of the whole texts or a miss. */
+/* Processes that write and read the same entry at once: every read is one of the whole texts, and every write succeeds,
+   though the first of them tidies up what others are just writing. */
 START_TEST(processes_race)
 {
     enum { PROCESSES = 4, ROUNDS = 150 };
