@@ -140,22 +140,22 @@ static void kernel_words(char *what, size_t size, const hdrt_kernel *kernel, con
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-static const char *add_copy(list *to, const hdrt__op *op)
+static void add_copy(list *to, const hdrt__op *op)
 {
     uint64_t host = (uint64_t)(uintptr_t)op->copy.host;
     switch (op->detail) {
     case HDRT__COPY_HTOD:
         add(to, true, host, op->copy.bytes, false);
         add(to, false, op->copy.dst, op->copy.bytes, true);
-        return "a copy from the host";
+        break;
     case HDRT__COPY_DTOH:
         add(to, false, op->copy.src, op->copy.bytes, false);
         add(to, true, host, op->copy.bytes, true);
-        return "a copy to the host";
+        break;
     default:
         add(to, false, op->copy.src, op->copy.bytes, false);
         add(to, false, op->copy.dst, op->copy.bytes, true);
-        return "a copy";
+        break;
     }
 }
 
@@ -190,18 +190,19 @@ static const char *add_operation(list *to, const hdrt__op *op, const hdrt_access
         if (declared) {
             add_declared(to, declared, count);
         } else {
-            add_arguments(to, op->launch.kernel, op->launch.outside ? op->launch.outside : op->launch.inside);
+            add_arguments(to, op->launch.kernel, hdrt__op_parameters(op));
         }
         kernel_words(what, size, op->launch.kernel, &op->launch.grid);
         return what;
     case HDRT__OP_COPY:
-        return add_copy(to, op);
+        add_copy(to, op);
+        return hdrt__op_words(op);
     case HDRT__OP_REGION:
         add_box(to, op->region);
-        return "a copy of a region";
+        return hdrt__op_words(op);
     case HDRT__OP_FILL:
         add(to, false, op->fill.dst, op->fill.count * op->fill.pattern_bytes, true);
-        return "a fill";
+        return hdrt__op_words(op);
     case HDRT__OP_FREE:
         add_range(to, op->range);
         return "hdrt_free";

@@ -116,7 +116,7 @@ static hdrt_status launch_cooperative(hdrt_queue *queue, hdrt__stream *stream, h
 {
     const hdrt_kernel *kernel = op->launch.kernel;
     const hdrt_grid *g = &op->launch.grid;
-    unsigned char *bytes = op->launch.outside ? op->launch.outside : op->launch.inside;
+    unsigned char *bytes = hdrt__op_parameters(op);
     size_t size = (kernel->parameter_count ? kernel->parameter_count : 1) * sizeof(void *);
     void **params = malloc(size);
     if (!params) {
@@ -143,8 +143,7 @@ static hdrt_status free_memory(hdrt_queue *queue, hdrt__stream *stream, const hd
                               (unsigned long long)op->range->address);
 }
 
-/* What the lost state and the watchdog call an operation; NULL: nothing that takes long, or it is noted elsewhere. */
-static const char *words_of(const hdrt__op *op)
+const char *hdrt__op_words(const hdrt__op *op)
 {
     switch ((hdrt__op_kind)op->kind) {
     case HDRT__OP_COPY:
@@ -165,7 +164,7 @@ hdrt_status hdrt__op_hand_over(hdrt_queue *queue, hdrt__stream *stream, hdrt__op
 {
     hdrt_device *device = queue->device;
     hdrt_status status = HDRT_OK;
-    const char *words = words_of(op);
+    const char *words = hdrt__op_words(op);
     *out_commands = 0;
     if (words) {
         hdrt__device_stream_note(&stream->entry, atomic_load(&stream->sequence) + 1, &queue->entry, position, words);

@@ -103,6 +103,15 @@ typedef struct hdrt__op {
 
 _Static_assert(sizeof(hdrt__op) == HDRT__OP_BYTES, "an operation has two cache lines");
 
+/* Of a launch: where its parameters lie. */
+static inline unsigned char *hdrt__op_parameters(const hdrt__op *op)
+{
+    return op->launch.outside ? op->launch.outside : (unsigned char *)(uintptr_t)op->launch.inside;
+}
+
+/* What messages call a copy or a fill; NULL for the others, which are named where they are noted. */
+const char *hdrt__op_words(const hdrt__op *op);
+
 #define HDRT__SEGMENT_SMALL 4u
 #define HDRT__SEGMENT_LARGE 64u
 

@@ -157,7 +157,7 @@ static hdrt_status launch_node(hdrt__plan_node *node, const char *function, cons
     node->kind = HDRT__PLAN_LAUNCH;
     node->launch.kernel = op->launch.kernel;
     node->launch.grid = op->launch.grid;
-    node->launch.parameters = op->launch.outside ? op->launch.outside : (unsigned char *)(uintptr_t)op->launch.inside;
+    node->launch.parameters = hdrt__op_parameters(op);
     return copy_outside(node) ? HDRT_OK : HDRT_ERROR_OUT_OF_MEMORY;
 }
 

@@ -22,15 +22,10 @@ typedef struct launch_run {
     bool more;    /* the ring goes on with launches */
 } launch_run;
 
-static unsigned char *parameters_of(hdrt__op *op)
-{
-    return op->launch.outside ? op->launch.outside : op->launch.inside;
-}
-
 void hdrt__run_point_at(hdrt__op *op, void **pointers)
 {
     const hdrt_kernel *kernel = op->launch.kernel;
-    unsigned char *bytes = parameters_of(op);
+    unsigned char *bytes = hdrt__op_parameters(op);
     for (uint32_t i = 0; i < kernel->parameter_count; i++) {
         pointers[i] = bytes + kernel->parameters[i].offset;
     }
