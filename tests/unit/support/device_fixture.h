@@ -198,6 +198,20 @@ static inline unsigned long long calls_of(const char *name)
     return function(name);
 }
 
+/* How often all the calls were made that a lost device must see no more. */
+static inline unsigned long long all_calls(void)
+{
+    static const char *const calls[] = {"cuEventQuery", "cuEventRecord", "cuEventDestroy", "cuStreamDestroy",
+                                        "cuMemFree", "cuMemFreeAsync", "cuMemFreeHost", "cuMemPoolDestroy",
+                                        "cuModuleUnload", "cuDevicePrimaryCtxRelease", "cuCtxPushCurrent",
+                                        "cuLaunchKernel", "cuMemsetD8Async", "cuStreamWaitEvent", "cuMemAllocFromPoolAsync"};
+    unsigned long long sum = 0;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        sum += calls_of(calls[i]);
+    }
+    return sum;
+}
+
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 /*
