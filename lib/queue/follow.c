@@ -340,6 +340,7 @@ static hdrt_status wait_for(hdrt_queue *queue, hdrt__stream *stream, const hdrt_
 {
     pthread_mutex_lock(&stream->commit);
     hdrt__pending_flush(stream); /* they do not wait */
+    hdrt__stream_mark_before_wait(stream);
     hdrt__call call = HDRT__CALL(queue->device->driver, cuStreamWaitEvent, stream->handle, taken->mark->event,
                                  HDCU_EVENT_WAIT_DEFAULT);
     if (!call.result) {

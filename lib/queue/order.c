@@ -279,6 +279,7 @@ static hdrt_status wait_in_stream(hdrt_queue *queue, hdcu_event event, hdrt__poi
     if (status == HDRT_OK) {
         pthread_mutex_lock(&stream->commit);
         hdrt__pending_flush(stream);
+        hdrt__stream_mark_before_wait(stream);
         hdrt__call call = HDRT__CALL(queue->device->driver, cuStreamWaitEvent, stream->handle, event,
                                      HDCU_EVENT_WAIT_DEFAULT);
         hdrt__stream_advance(stream, !call.result);

@@ -290,6 +290,13 @@ void hdrt__stream_mark_end(hdrt__stream *stream)
     }
 }
 
+void hdrt__stream_mark_before_wait(hdrt__stream *stream)
+{
+    if (stream->flight_count && flight_at(stream, stream->flight_count - 1)->sequence > newest_marked(stream)) {
+        hdrt__stream_mark_end(stream);
+    }
+}
+
 void hdrt__stream_mark_by_count(hdrt__stream *stream)
 {
     if (atomic_load_explicit(&stream->sequence, memory_order_relaxed) - newest_marked(stream) >= HDRT__MARK_INTERVAL ||

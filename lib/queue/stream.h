@@ -8,7 +8,8 @@
  *     completed  last one known complete: entry.completed
  *
  * Marks, oldest first, each with the sequence it stands for and the clock that the stream had then. A wait for a point
- * uses the oldest mark at or after it; if there is none, one is recorded at the end.
+ * uses the oldest mark at or after it; if there is none, one is recorded at the end. Before the stream itself waits, what
+ * it has done so far is marked.
  *
  * Locks: `commit` orders the driver calls on the stream and guards what is marked with it. Never two of them at once.
  * A queue's lock may be taken under it. Driver calls are made under it; none of them can block, since a stream never has
@@ -131,6 +132,11 @@ hdrt__call hdrt__stream_mark_for(hdrt__stream *stream, uint64_t sequence, hdrt__
 void hdrt__stream_mark_end(hdrt__stream *stream);
 /* A queue's command is about to follow: record the mark that others wait for, if it would come too late after it. */
 void hdrt__stream_due(hdrt__stream *stream, const hdrt_queue *queue);
+/*
+ * The stream is about to wait, for how long nobody knows: record a mark for the operations that have none yet, since
+ * whoever asks for them later would wait too.
+ */
+void hdrt__stream_mark_before_wait(hdrt__stream *stream);
 /* The same as hdrt__stream_mark_end if one is due by count. */
 void hdrt__stream_mark_by_count(hdrt__stream *stream);
 

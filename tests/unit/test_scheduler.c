@@ -616,6 +616,33 @@ START_TEST(streams_stay_within_their_limit)
 }
 END_TEST
 
+/*
+ * A wait in a stream may last; whoever asks afterwards for what stands before it, the same queue's or another's that
+ * has its stream, does not wait for that too.
+ */
+START_TEST(a_wait_holds_up_nothing_before_it)
+{
+    static gate g = GATE_INIT;
+    hdrt_ptr memory;
+    hdrt_queue *held = make_inline_queue("held"), *other = make_inline_queue("other"), *first = _i ? other : held;
+    CK_OK(hdrt_alloc(held, 64, &memory));
+    CK_OK(hdrt_queue_synchronize(held));
+    CK_OK(hdrt_queue_wait(other, hdrt_queue_record(held)));
+    CK_OK(hdrt_fill(first, memory, "f", 1, 16));
+    hdrt_event before = hdrt_queue_record(first);
+    gate_hold(&g, held);
+    CK_OK(hdrt_fill(held, memory + 16, "g", 1, 16));
+    hdrt_event behind = hdrt_queue_record(held);
+    CK_STATUS(hdrt_event_wait(rt, before, UINT64_C(1000000) * (unsigned)patience_ms()), HDRT_OK);
+    CK_STATUS(hdrt_event_query(rt, behind), HDRT_NOT_READY);
+    gate_open(&g);
+    CK_OK(hdrt_free(held, memory));
+    CK_OK(hdrt_queue_synchronize(held));
+    hdrt_queue_destroy(held);
+    hdrt_queue_destroy(other);
+}
+END_TEST
+
 /* ---- streams of the caller's ------------------------------------------------------------------------------------- */
 
 typedef int (*stream_create)(struct CUstream_st **, unsigned);
@@ -843,6 +870,7 @@ int main(void)
     tcase_add_test(tcase, queues_come_and_go_without_the_driver);
     tcase_add_test(tcase, idle_queues_own_no_ring);
     tcase_add_test(tcase, an_adopted_queue_keeps_the_callers_order);
+    tcase_add_loop_test(tcase, a_wait_holds_up_nothing_before_it, 0, 2);
     tcase_add_test(add_tcase(suite, "two devices", setup_two), queues_of_two_devices_wait_for_each_other);
     tcase_add_test(add_tcase(suite, "few streams", setup_few_streams), streams_stay_within_their_limit);
     TCase *ends = add_tcase(suite, "ends", NULL);
