@@ -140,7 +140,7 @@ static void show_image(struct shown *shown, const unsigned char *bytes, size_t s
     entry->kernels = shown->kernels.failed ? NULL : (const char *)shown->kernels.bytes;
 }
 
-static void show_manifest(struct shown *shown, const unsigned char *bytes, size_t size, const hdrt__digest *expected)
+static void show_manifest(struct shown *shown, unsigned char *bytes, size_t size, const hdrt__digest *expected)
 {
     hdrt_cache_entry *entry = &shown->entry;
     hdrt__manifest *manifest = &shown->manifest;
@@ -182,13 +182,14 @@ static void show_content(struct shown *shown, const hdrt__swept *file, hdrt__fol
         entry->reason = HDRT_CACHE_MISPLACED;
     else if (entry->kind == HDRT_CACHE_IMAGE || entry->kind == HDRT_CACHE_QUARANTINE)
         show_image(shown, bytes, size, &name);
-    else if (entry->kind == HDRT_CACHE_MANIFEST)
-        show_manifest(shown, bytes, size, &name);
     else if (entry->kind == HDRT_CACHE_NAMES)
         entry->name = shown->name = hdrt__names_name(bytes, size, &entry->reason);
     else if (entry->kind == HDRT_CACHE_MEMO)
         entry->reason = hdrt__memo_check(bytes, size, &name);
-    free(bytes);
+    if (entry->kind == HDRT_CACHE_MANIFEST && entry->reason == HDRT_CACHE_HIT)
+        show_manifest(shown, bytes, size, &name); /* which keeps them */
+    else
+        free(bytes);
 }
 
 static void show(struct shown *shown, const hdrt__swept *file, const char *directory, uint32_t folder)

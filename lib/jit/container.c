@@ -34,16 +34,17 @@ void hdrt__container_end(hdrt__buffer *buffer)
 {
     if (buffer->failed)
         return;
-    uint64_t total = (uint64_t)buffer->size + HDRT__DIGEST_SIZE;
+    uint64_t total = (uint64_t)buffer->size + HDRT__CHECKSUM_SIZE;
     for (unsigned i = 0; i < 8; i++) {
         buffer->bytes[LENGTH_AT + i] = (unsigned char)(total >> (8 * i));
         buffer->bytes[LENGTH_AT + 8 + i] = (unsigned char)(~total >> (8 * i));
     }
-    hdrt__digest digest = hdrt__digest_of(buffer->bytes, buffer->size);
-    hdrt__buffer_append(buffer, digest.bytes, sizeof(digest.bytes));
+    unsigned char checksum[HDRT__CHECKSUM_SIZE];
+    hdrt__checksum_of(buffer->bytes, buffer->size, checksum);
+    hdrt__buffer_append(buffer, checksum, sizeof(checksum));
 }
 
-/* What became of bytes whose digest is wrong. Only words depend on it. */
+/* What became of bytes whose checksum is wrong. Only words depend on it. */
 static hdrt_cache_reason describe_damage(const unsigned char *bytes, size_t size, const char *magic)
 {
     size_t begins = size < HDRT__CONTAINER_MAGIC_SIZE ? size : HDRT__CONTAINER_MAGIC_SIZE;
@@ -61,11 +62,12 @@ static hdrt_cache_reason describe_damage(const unsigned char *bytes, size_t size
 hdrt_cache_reason hdrt__container_open(const unsigned char *bytes, size_t size,
                                        const char magic[HDRT__CONTAINER_MAGIC_SIZE], hdrt__cursor *out_sections)
 {
-    if (size < HEADER_SIZE + HDRT__DIGEST_SIZE)
+    unsigned char checksum[HDRT__CHECKSUM_SIZE];
+    if (size < HEADER_SIZE + HDRT__CHECKSUM_SIZE)
         return describe_damage(bytes, size, magic);
-    size_t covered = size - HDRT__DIGEST_SIZE;
-    hdrt__digest digest = hdrt__digest_of(bytes, covered);
-    if (memcmp(digest.bytes, bytes + covered, sizeof(digest.bytes)) != 0)
+    size_t covered = size - HDRT__CHECKSUM_SIZE;
+    hdrt__checksum_of(bytes, covered, checksum);
+    if (memcmp(checksum, bytes + covered, sizeof(checksum)) != 0)
         return describe_damage(bytes, size, magic);
     size_t magic_size;
     hdrt__cursor cursor = {bytes, covered, false};

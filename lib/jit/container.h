@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The self-checking file of the cache: a header, typed sections, and a BLAKE2b-256 of all that comes before it.
+ * The self-checking file of the cache: a header, typed sections, and a checksum of all that comes before it.
  *
  *     magic 8 bytes, format version u32, zero u32, total length u64 and its complement u64,
- *     { tag u32, zero u32, length u64, bytes }... and the digest
+ *     { tag u32, zero u32, length u64, bytes }... and the checksum, 16 bytes
  *
- * Nothing of a file is parsed before its digest was found right. Readers skip sections whose tag they do not know.
- * With a wrong digest the header is looked at only to say what happened: the length twice tells a file that was cut
+ * Nothing of a file is parsed before its checksum was found right. Readers skip sections whose tag they do not know.
+ * The checksum is against damage, not malice: who may write a folder may write anything into it, which is why a
+ * folder's owner and mode are looked at. What is named by its content keeps its BLAKE2b-256. With a wrong checksum the header is looked at only to say what happened: the length twice tells a file that was cut
  * from one whose length was damaged.
  */
 #ifndef HDRT_JIT_CONTAINER_H
@@ -18,7 +19,7 @@
 #include "base/digest.h"
 #include "jit/cursor.h"
 
-#define HDRT__CONTAINER_VERSION 2u
+#define HDRT__CONTAINER_VERSION 3u
 #define HDRT__CONTAINER_MAGIC_SIZE 8u
 
 /* Write: begin, sections, end; then look at buffer->failed. */

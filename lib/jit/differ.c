@@ -184,9 +184,7 @@ static bool read_manifest(hdrt__store *store, const hdrt__digest *key, hdrt__man
         hdrt_cache_reason reason;
         size_t size;
         unsigned char *bytes = hdrt__store_read(store, folder, key, HDRT__ENTRY_MANIFEST, &size, &reason);
-        bool good = bytes && hdrt__manifest_read(bytes, size, key, true, out) == HDRT_CACHE_HIT;
-        free(bytes);
-        if (good)
+        if (bytes && hdrt__manifest_read(bytes, size, key, true, out) == HDRT_CACHE_HIT)
             return true;
     }
     return false;

@@ -247,24 +247,25 @@ bool hdrt__files_pack(const hdrt__record *record, uint64_t when_ns, hdrt__files 
     }
     free(items);
     if (good && !bytes.failed)
-        out->bytes = (unsigned char *)hdrt__buffer_take(&bytes, &out->size);
+        out->block = out->bytes = (unsigned char *)hdrt__buffer_take(&bytes, &out->size);
     hdrt__buffer_free(&bytes);
     return out->bytes != NULL;
 }
 
 bool hdrt__files_copy(const hdrt__files *files, hdrt__files *out)
 {
-    *out = (hdrt__files){malloc(files->size + 1), files->size};
-    if (!out->bytes)
+    unsigned char *bytes = malloc(files->size + 1);
+    *out = (hdrt__files){bytes, files->size, bytes};
+    if (!bytes)
         return false;
     if (files->size)
-        memcpy(out->bytes, files->bytes, files->size);
+        memcpy(bytes, files->bytes, files->size);
     return true;
 }
 
 void hdrt__files_free(hdrt__files *files)
 {
-    free(files->bytes);
+    free(files->block);
     *files = (hdrt__files){0};
 }
 

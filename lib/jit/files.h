@@ -15,8 +15,9 @@
 #include "jit/record.h"
 
 typedef struct hdrt__files {
-    unsigned char *bytes; /* owned */
+    unsigned char *bytes;
     size_t size;
+    void *block; /* owned: what the bytes lie in, often themselves */
 } hdrt__files;
 
 /*

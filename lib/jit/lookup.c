@@ -112,7 +112,6 @@ static hdrt_cache_reason read_manifest(hdrt__jit *jit, uint32_t folder, const hd
     out->fields = (hdrt__fields){0};
     if (bytes)
         reason = hdrt__manifest_read(bytes, size, key, fields, out);
-    free(bytes);
     return reason;
 }
 

@@ -109,11 +109,33 @@ static bool read_field(hdrt__manifest *manifest, const hdrt__section *section)
            hdrt__fields_add(&manifest->fields, tag, there ? (const char *)cursor.bytes : NULL, cursor.left);
 }
 
-/* Whoever walks over the files checks them: the digest was right, so it is no news that they are whole. */
+/*
+ * Where they lie, for the time being. Whoever walks over the files checks them: the digest was right, so it is no news
+ * that they are whole.
+ */
 static bool read_files(hdrt__state *state, const hdrt__section *section)
 {
-    const hdrt__files files = {(unsigned char *)section->bytes, section->size};
-    return state && !state->files.bytes && hdrt__files_copy(&files, &state->files);
+    if (!state || state->files.bytes)
+        return false;
+    state->files = (hdrt__files){(unsigned char *)section->bytes, section->size, NULL};
+    return true;
+}
+
+/* Gives each state its files: a single one keeps all the bytes, which may be large, else each gets a copy of its own. */
+static bool own_files(hdrt__manifest *manifest, unsigned char *bytes)
+{
+    bool single = manifest->count == 1, good = true;
+    if (single)
+        manifest->states[0].files.block = bytes;
+    for (uint32_t i = 0; !single && i < manifest->count; i++) {
+        hdrt__files *files = &manifest->states[i].files;
+        hdrt__files borrowed = *files;
+        *files = (hdrt__files){0};
+        good = good && hdrt__files_copy(&borrowed, files);
+    }
+    if (!single)
+        free(bytes);
+    return good;
 }
 
 /* HDRT_CACHE_HIT to go on. */
@@ -152,7 +174,7 @@ static hdrt_cache_reason read_section(hdrt__manifest *manifest, const hdrt__sect
     return good ? HDRT_CACHE_HIT : HDRT_CACHE_DAMAGED;
 }
 
-hdrt_cache_reason hdrt__manifest_read(const unsigned char *bytes, size_t size, const hdrt__digest *key, bool fields,
+hdrt_cache_reason hdrt__manifest_read(unsigned char *bytes, size_t size, const hdrt__digest *key, bool fields,
                                       hdrt__manifest *out)
 {
     hdrt__cursor sections;
@@ -169,6 +191,10 @@ hdrt_cache_reason hdrt__manifest_read(const unsigned char *bytes, size_t size, c
         if (!out->states[i].files.bytes)
             reason = HDRT_CACHE_DAMAGED;
     if (reason == HDRT_CACHE_HIT && (!keyed || sections.failed))
+        reason = HDRT_CACHE_DAMAGED;
+    if (reason != HDRT_CACHE_HIT)
+        free(bytes);
+    else if (!own_files(out, bytes))
         reason = HDRT_CACHE_DAMAGED;
     if (reason != HDRT_CACHE_HIT) {
         hdrt__manifest_free(out);

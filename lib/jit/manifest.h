@@ -54,9 +54,9 @@ void hdrt__manifest_add(hdrt__manifest *manifest, hdrt__state *state);
 void hdrt__manifest_write(const hdrt__manifest *manifest, hdrt__buffer *bytes);
 /*
  * HDRT_CACHE_HIT: an undamaged manifest of that key (NULL: of any). Else what it is instead, and *out is empty.
- * Without `fields` those are not read.
+ * Without `fields` those are not read. The bytes, from malloc, are given away: a single state's files stay in them.
  */
-hdrt_cache_reason hdrt__manifest_read(const unsigned char *bytes, size_t size, const hdrt__digest *key, bool fields,
+hdrt_cache_reason hdrt__manifest_read(unsigned char *bytes, size_t size, const hdrt__digest *key, bool fields,
                                       hdrt__manifest *out);
 void hdrt__manifest_free(hdrt__manifest *manifest);
 

@@ -305,6 +305,34 @@ START_TEST(buffer_survives_lack_of_memory)
 }
 END_TEST
 
+/* Every bit, every cut and every length of zeros makes another checksum, and one value is known. */
+START_TEST(checksum_tells_damage)
+{
+    unsigned char bytes[300], all[300][HDRT__CHECKSUM_SIZE], whole[HDRT__CHECKSUM_SIZE], other[HDRT__CHECKSUM_SIZE];
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 7);
+    hdrt__checksum_of(bytes, sizeof bytes, whole);
+    for (unsigned bit = 0; bit < 8 * sizeof bytes; bit++) {
+        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        hdrt__checksum_of(bytes, sizeof bytes, other);
+        ck_assert(memcmp(other, whole, sizeof whole) != 0);
+        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    for (unsigned size = 0; size < sizeof bytes; size++) {
+        hdrt__checksum_of(bytes, size, other);
+        ck_assert(memcmp(other, whole, sizeof whole) != 0);
+    }
+    memset(bytes, 0, sizeof bytes);
+    for (unsigned size = 0; size < sizeof bytes; size++) {
+        hdrt__checksum_of(bytes, size, all[size]);
+        for (unsigned shorter = 0; shorter < size; shorter++)
+            ck_assert(memcmp(all[size], all[shorter], sizeof whole) != 0);
+    }
+    /* Of nothing it is the second half of the key: entries stay readable as long as this holds. */
+    ck_assert_mem_eq(all[0], "sum, no secret\0", sizeof all[0]);
+}
+END_TEST
+
 START_TEST(digest_is_blake2b)
 {
     /* BLAKE2b-256 of "abc", from the reference implementation (b2sum -l 256). */
@@ -472,6 +500,7 @@ int main(void)
     tcase_add_test(tests, buffer_grows);
     tcase_add_test(tests, buffer_survives_lack_of_memory);
     tcase_add_test(tests, digest_is_blake2b);
+    tcase_add_test(tests, checksum_tells_damage);
     tcase_add_test(tests, fields_do_not_run_together);
     tcase_add_test(tests, numbers);
     tcase_add_test(tests, environment_table);

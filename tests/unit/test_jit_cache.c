@@ -320,10 +320,9 @@ static void set_format(const char *path, unsigned char version)
     FILE *file = fopen(path, "r+b");
     ck_assert_ptr_nonnull(file);
     size_t size = fread(bytes, 1, sizeof bytes, file);
-    ck_assert_uint_gt(size, HDRT__DIGEST_SIZE + VERSION_AT);
+    ck_assert_uint_gt(size, HDRT__CHECKSUM_SIZE + VERSION_AT);
     bytes[VERSION_AT] = version;
-    hdrt__digest digest = hdrt__digest_of(bytes, size - HDRT__DIGEST_SIZE);
-    memcpy(bytes + size - HDRT__DIGEST_SIZE, digest.bytes, HDRT__DIGEST_SIZE);
+    hdrt__checksum_of(bytes, size - HDRT__CHECKSUM_SIZE, bytes + size - HDRT__CHECKSUM_SIZE);
     rewind(file);
     ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
     ck_assert_int_eq(fclose(file), 0);

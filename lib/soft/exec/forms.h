@@ -6,8 +6,8 @@
  *
  *   h 16-bit register   w 32-bit   q 64-bit   f 32-bit, floating immediate   d 64-bit, floating immediate   p predicate
  *
- * Arithmetic handlers exist in several builds of the same source for different x86 levels; hdsoft_forms_tables picks
- * the best for this processor. Immutable data; any thread.
+ * Arithmetic handlers exist in several builds of the same source for different x86 levels; hdsoft_forms_of picks the
+ * best for this processor. Immutable data; any thread.
  */
 #ifndef HDSOFT_FORMS_H
 #define HDSOFT_FORMS_H
@@ -20,10 +20,13 @@ typedef struct hdsoft_form {
     const char *signature;
 } hdsoft_form;
 
-#define HDSOFT_FORM_TABLES 16
+/* The forms of an x86 level by name; made when first asked for, kept for good. */
+typedef struct hdsoft_forms hdsoft_forms;
 
-/* Fill tables (ended by NULL) with those for this processor; level as in hdsoft_program_parse_level. */
-void hdsoft_forms_tables(const hdsoft_form *tables[HDSOFT_FORM_TABLES], int level);
+/* Those for this processor; level as in hdsoft_program_parse_level. NULL: out of memory. */
+const hdsoft_forms *hdsoft_forms_of(int level);
+/* NULL if there is none of that name. */
+const hdsoft_form *hdsoft_forms_find(const hdsoft_forms *forms, const char *name);
 
 /* Special registers, in the order of their numbers; hdsoft_special_find answers -1 for an unknown name. */
 typedef struct hdsoft_special {

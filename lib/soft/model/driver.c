@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "soft/check/report.h"
+#include "soft/exec/forms.h"
 #include "soft/model/inject.h"
 #include "soft/model/pool.h"
 #include "soft/model/trace.h"
@@ -342,6 +343,7 @@ static int start(void)
         return HDCU_ERROR_NO_DEVICE;
     read_policy();
     hdsoft__the.level = find_level();
+    hdsoft_forms_of(hdsoft__the.level); /* not in the first module's time */
     hdsoft__the.hosts = hdsoft__memory_create(0, NULL);
     if (!hdsoft__the.hosts)
         return HDCU_ERROR_OUT_OF_MEMORY;

@@ -7,41 +7,16 @@
 #include "soft/exec/follow.h"
 #include "soft/ptx/parser.h"
 
-static uint32_t hash_name(const char *name)
+bool hdsoft_forms_begin(hdsoft_parser *parser)
 {
-    uint32_t hash = 2166136261u;
-    while (*name)
-        hash = (hash ^ (unsigned char)*name++) * 16777619u;
-    return hash ^ hash >> 15;
-}
-
-bool hdsoft_forms_index(hdsoft_parser *parser)
-{
-    const hdsoft_form *tables[HDSOFT_FORM_TABLES];
-    hdsoft_forms_tables(tables, parser->level);
-    uint32_t count = 0;
-    for (int t = 0; tables[t]; t++)
-        for (const hdsoft_form *form = tables[t]; form->name; form++)
-            count++;
-    parser->form_slots = 64;
-    while (parser->form_slots < count * 2)
-        parser->form_slots *= 2;
-    parser->forms = calloc(parser->form_slots, sizeof *parser->forms);
+    static const char *const flow[] = {"bra", "bra_if", "brx", "exit", "ret"};
+    parser->forms = hdsoft_forms_of(parser->level);
     if (!parser->forms) {
         hdsoft_parser_fail(parser, 2, 0, "out of memory");
         return false;
     }
-    for (int t = 0; tables[t]; t++) {
-        for (const hdsoft_form *form = tables[t]; form->name; form++) {
-            uint32_t slot = hash_name(form->name) & (parser->form_slots - 1);
-            while (parser->forms[slot])
-                slot = (slot + 1) & (parser->form_slots - 1);
-            parser->forms[slot] = form;
-        }
-    }
     parser->form_rounded = hdsoft_form_find(parser, "rounded");
     parser->form_poison = hdsoft_form_find(parser, "poison");
-    static const char *const flow[] = {"bra", "bra_if", "brx", "exit", "ret"};
     for (unsigned i = 0; i < sizeof flow / sizeof flow[0]; i++)
         parser->flow_handlers[i + 1] = hdsoft_form_find(parser, flow[i])->handler;
     return true;
@@ -49,13 +24,7 @@ bool hdsoft_forms_index(hdsoft_parser *parser)
 
 const hdsoft_form *hdsoft_form_find(const hdsoft_parser *parser, const char *name)
 {
-    uint32_t slot = hash_name(name) & (parser->form_slots - 1);
-    while (parser->forms[slot]) {
-        if (strcmp(parser->forms[slot]->name, name) == 0)
-            return parser->forms[slot];
-        slot = (slot + 1) & (parser->form_slots - 1);
-    }
-    return NULL;
+    return hdsoft_forms_find(parser->forms, name);
 }
 
 unsigned hdsoft_letter_bits(char letter)

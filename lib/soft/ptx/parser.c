@@ -741,12 +741,11 @@ int hdsoft_program_parse_level(const char *ptx, size_t size, unsigned compute_ca
     fenv_t saved; /* constants are rounded to nearest, whatever the caller's thread does */
     fegetenv(&saved);
     fesetenv(FE_DFL_ENV);
-    if (hdsoft_forms_index(parser))
+    if (hdsoft_forms_begin(parser))
         parse_module(parser);
     fesetenv(&saved);
     code = parser->code;
     hdsoft_symbols_destroy(parser);
-    free(parser->forms);
     free(parser->registers);
     free(parser->register_formals);
     free(parser->references);

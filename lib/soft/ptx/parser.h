@@ -137,8 +137,7 @@ typedef struct hdsoft_parser {
     uint32_t pending_count;
     hdsoft_map constants;
 
-    const hdsoft_form **forms; /* hash table */
-    uint32_t form_slots;
+    const hdsoft_forms *forms;
     const hdsoft_form *form_rounded, *form_poison;
     hdsoft_handler flow_handlers[6]; /* none, bra, bra_if, brx, exit, ret */
 
@@ -215,7 +214,7 @@ void hdsoft_parse_arguments(hdsoft_parser *parser, hdsoft_statement *statement);
 
 /* --- emit.c --- */
 const hdsoft_form *hdsoft_form_find(const hdsoft_parser *parser, const char *name);
-bool hdsoft_forms_index(hdsoft_parser *parser);
+bool hdsoft_forms_begin(hdsoft_parser *parser);
 /* Append an instruction of a form with its operands; the answer is good until the next one is appended. */
 hdsoft_instruction *hdsoft_emit(hdsoft_parser *parser, const hdsoft_form *form, const int32_t *operands);
 /* The same with the operands that are written and read given as bits. */
