@@ -278,8 +278,8 @@ void hdrt__accesses_waited(hdrt_queue *queue, hdrt_event event)
 {
     hdrt__order *order = queue->device->runtime->order;
     if (order) {
-        hdrt_event next = hdrt__timeline_event(queue->entry.timeline, hdrt__queue_position(queue) + 1);
-        hdrt__order_wait(order, next, HDRT__QUEUE_NAME(queue), event);
+        hdrt_event last = hdrt__timeline_event(queue->entry.timeline, hdrt__queue_position(queue));
+        hdrt__order_wait(order, last, HDRT__QUEUE_NAME(queue), event);
     }
 }
 

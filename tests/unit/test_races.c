@@ -88,6 +88,31 @@ START_TEST(an_event_orders)
 }
 END_TEST
 
+/*
+ * A wait for what is over already takes no position of its own; what the queue is recorded for or waited for after it
+ * comes behind it all the same.
+ */
+START_TEST(a_wait_for_what_is_over_orders_on)
+{
+    CK_OK(hdrt_fill(a, x, "1", 1, 64));
+    hdrt_event first = hdrt_queue_record(a);
+    usleep(50000); /* the host asks nobody and does not know; the wait below finds it over */
+    CK_OK(hdrt_queue_wait(b, first));
+    order(c, b);
+    CK_OK(hdrt_fill(c, x, "2", 1, 64));
+    expect(0);
+    CK_OK(hdrt_fill(b, y, "1", 1, 64));
+    first = hdrt_queue_record(b);
+    usleep(50000);
+    CK_OK(hdrt_queue_wait(a, first));
+    CK_OK(hdrt_queue_synchronize(a));
+    CK_OK(hdrt_fill(c, y, "2", 1, 64)); /* the host knows now */
+    expect(0);
+    CK_OK(hdrt_fill(b, y, "3", 1, 64));
+    expect(1);
+}
+END_TEST
+
 START_TEST(an_earlier_event_is_not_enough)
 {
     hdrt_event early;
@@ -634,6 +659,7 @@ int main(void)
     tcase_add_checked_fixture(all, setup, teardown);
     tcase_set_timeout(all, 60);
     tcase_add_test(all, an_event_orders);
+    tcase_add_test(all, a_wait_for_what_is_over_orders_on);
     tcase_add_test(all, an_earlier_event_is_not_enough);
     tcase_add_test(all, readers_need_no_order);
     tcase_add_test(all, neighbours_need_no_order);
