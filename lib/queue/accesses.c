@@ -274,15 +274,6 @@ void hdrt__accesses_free(hdrt_queue *queue, const hdrt__range *range)
     hdrt__order_tell(order);
 }
 
-void hdrt__accesses_waited(hdrt_queue *queue, hdrt_event event)
-{
-    hdrt__order *order = queue->device->runtime->order;
-    if (order) {
-        hdrt_event last = hdrt__timeline_event(queue->entry.timeline, hdrt__queue_position(queue));
-        hdrt__order_wait(order, last, HDRT__QUEUE_NAME(queue), event);
-    }
-}
-
 void hdrt__accesses_awaited(hdrt_queue *producer, hdrt_event event)
 {
     hdrt__order *order = producer->device->runtime->order;

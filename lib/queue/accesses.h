@@ -18,9 +18,7 @@ void hdrt__accesses_note(hdrt_queue *queue, uint64_t position, const hdrt__op *o
 void hdrt__accesses_alloc(hdrt_queue *queue, uint64_t position, hdrt_ptr ptr);
 /* A range, out of the registry, that is freed behind what is enqueued now. */
 void hdrt__accesses_free(hdrt_queue *queue, const hdrt__range *range);
-/* A wait for an event that is over already: it takes no position, so it counts from the queue's last one on, and for
-   whoever is given that from now on. */
-void hdrt__accesses_waited(hdrt_queue *queue, hdrt_event event);
+/* Somebody waits for an event of this queue. */
 void hdrt__accesses_awaited(hdrt_queue *producer, hdrt_event event);
 /* What a recording has put into a graph. */
 void hdrt__accesses_check_plan(hdrt_device *device, const char *graph, const hdrt__plan *plan);

@@ -99,9 +99,8 @@ hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event)
                           HDRT__QUEUE_NAME(queue), (unsigned long long)event.value);
     }
     bool failed = status != HDRT_OK && status != HDRT_NOT_READY;
-    if (status == HDRT_OK) {
-        hdrt__accesses_waited(queue, event);
-        return HDRT_OK; /* nothing to wait for, and nothing before it that could make it wait */
+    if (status == HDRT_OK && !queue->device->runtime->order) {
+        return HDRT_OK; /* nothing to wait for; only the order check wants a position for it */
     }
     hdrt_queue *producer = failed ? NULL : take_producer(queue->device->runtime, event);
     if (producer == queue && event.value <= hdrt__queue_position(queue)) {

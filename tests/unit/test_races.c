@@ -88,10 +88,7 @@ START_TEST(an_event_orders)
 }
 END_TEST
 
-/*
- * A wait for what is over already takes no position of its own; what the queue is recorded for or waited for after it
- * comes behind it all the same.
- */
+/* A wait for what is over already: what the queue is recorded for after it, or waited for, comes behind it. */
 START_TEST(a_wait_for_what_is_over_orders_on)
 {
     CK_OK(hdrt_fill(a, x, "1", 1, 64));
