@@ -8,8 +8,8 @@ CK_DEFAULT_TIMEOUT=600
 CK_FORK=no
 export CK_FORK CK_DEFAULT_TIMEOUT
 number=0
-for test in test_base test_timeline test_device test_jit_table test_jit_key test_jit_store test_soft_ptx \
-    test_soft_inject test_soft_excluded; do
+for test in test_base test_timeline test_device test_jit_table test_jit_key test_jit_store test_jit_image test_jit_manifest \
+    test_soft_ptx test_soft_inject test_soft_excluded; do
     number=$((number + 1))
     program=${abs_top_builddir:?run this by make}/tests/unit/.libs/$test
     CK_FORK=no
