@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The order check (HDRT_CHECK=order): what nothing orders is reported, however it went, and what is ordered is not. */
 #include "device_fixture.h"
+#include "race_programs.h"
 
 enum { BYTES = 4096 };
 
@@ -463,139 +464,24 @@ END_TEST
 
 /* ---- random programs --------------------------------------------------------------------------------------------- */
 
-/*
- * Operations on ranges of a few buffers, spread over queues, with just the waits that they need, each of them needed:
- * as it is a program has no race, and without any one of its waits it has one.
- */
-enum { PROGRAMS = 500, QUEUES = 4, MOST = 24, BUFFERS = 3, BUFFER_BYTES = 96 };
+/* race_programs.h says what they are. */
+enum { PROGRAMS = 500 };
 
-typedef struct range {
-    unsigned buffer, first, count; /* count 0: none */
-} range;
+typedef enum operation_kind { FILL, COPY_TO_HOST, COPY, KERNEL } operation_kind;
 
-typedef struct operation {
-    unsigned kind, queue;
-    range read, write;
-    unsigned before; /* a bit for each operation that it waits for */
-} operation;
-
-typedef struct program {
-    operation operations[MOST];
-    unsigned count, waits;
-} program;
-
-static uint64_t random_state;
-
-static unsigned below(unsigned limit)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (unsigned)(random_state >> 33) % limit;
-}
-
-static bool overlap(range p, range q)
-{
-    return p.count && q.count && p.buffer == q.buffer && p.first < q.first + q.count && q.first < p.first + p.count;
-}
-
-static bool conflict(const operation *p, const operation *q)
-{
-    return overlap(p->write, q->write) || overlap(p->write, q->read) || overlap(p->read, q->write);
-}
-
-static range random_range(void)
-{
-    range made = {below(BUFFERS), below(BUFFER_BYTES - 1), 1 + below(40)};
-    if (made.first + made.count > BUFFER_BYTES) {
-        made.count = BUFFER_BYTES - made.first;
-    }
-    return made;
-}
-
-static void reach(const program *p, unsigned *before)
-{
-    for (unsigned i = 0; i < p->count; i++) {
-        before[i] = 0;
-        for (unsigned j = 0; j < i; j++) {
-            if (p->operations[j].queue == p->operations[i].queue || p->operations[i].before >> j & 1) {
-                before[i] |= before[j] | 1u << j;
-            }
-        }
-    }
-}
-
-static void random_operation(operation *made)
-{
-    memset(made, 0, sizeof *made);
-    made->kind = below(4);
-    made->queue = below(QUEUES);
-    if (made->kind != 0) {
-        made->read = random_range();
-    }
-    if (made->kind != 1) {
-        made->write = random_range();
-    }
-    if (made->kind >= 2) { /* a copy: of one size, from one buffer to another; a kernel likewise */
-        made->write.buffer = (made->read.buffer + 1 + below(BUFFERS - 1)) % BUFFERS;
-        unsigned most = BUFFER_BYTES - made->write.first;
-        made->read.count = made->write.count = made->read.count < most ? made->read.count : most;
-    }
-}
-
-static void random_program(program *p)
-{
-    unsigned before[MOST];
-    do {
-        p->count = 5 + below(MOST - 5);
-        p->waits = 0;
-        for (unsigned i = 0; i < p->count; i++) {
-            random_operation(&p->operations[i]);
-            for (unsigned j = i; j-- > 0;) {
-                unsigned kept = p->count;
-                p->count = i + 1;
-                reach(p, before);
-                p->count = kept;
-                if (conflict(&p->operations[i], &p->operations[j]) && !(before[i] >> j & 1)) {
-                    p->operations[i].before |= 1u << j;
-                }
-            }
-        }
-        for (unsigned i = 0; i < p->count; i++) {
-            for (unsigned j = 0; j < i; j++) {
-                if (!(p->operations[i].before >> j & 1)) {
-                    continue;
-                }
-                p->operations[i].before &= ~(1u << j);
-                reach(p, before);
-                if (!(before[i] >> j & 1)) {
-                    p->operations[i].before |= 1u << j;
-                    p->waits++;
-                }
-            }
-        }
-    } while (!p->waits);
-}
-
-static void remove_wait(program *p)
-{
-    unsigned chosen = below(p->waits);
-    for (unsigned i = 0; i < p->count; i++) {
-        for (unsigned j = 0; j < i; j++) {
-            if (p->operations[i].before >> j & 1 && chosen-- == 0) {
-                p->operations[i].before &= ~(1u << j);
-                return;
-            }
-        }
-    }
-}
+static const program_access kinds[] = {
+    [FILL] = PROGRAM_WRITES,
+    [COPY_TO_HOST] = PROGRAM_READS,
+    [COPY] = PROGRAM_COPIES,
+    [KERNEL] = PROGRAM_COPIES,
+};
 
 static void enqueue(const program *p, hdrt_queue **queues, const hdrt_ptr *buffers)
 {
-    hdrt_event events[MOST];
+    hdrt_event events[PROGRAM_MOST];
     for (unsigned i = 0; i < p->count; i++) {
-        const operation *o = &p->operations[i];
-        hdrt_queue *queue = queues[o->queue];
+        const program_operation *o = &p->operations[i];
+        hdrt_queue *queue = queues[o->lane];
         hdrt_ptr from = buffers[o->read.buffer] + o->read.first, to = buffers[o->write.buffer] + o->write.first;
         hdrt_access_range ranges[] = {{from, o->read.count, HDRT_ACCESS_READ}, {to, o->write.count, HDRT_ACCESS_WRITE}};
         hdrt_launch_options options = HDRT_LAUNCH_OPTIONS_INIT;
@@ -605,11 +491,11 @@ static void enqueue(const program *p, hdrt_queue **queues, const hdrt_ptr *buffe
                 CK_OK(hdrt_queue_wait(queue, events[j]));
             }
         }
-        switch (o->kind) {
-        case 0: CK_OK(hdrt_fill(queue, to, "1", 1, o->write.count)); break;
-        case 1: CK_OK(hdrt_copy_dtoh(queue, host + i * BUFFER_BYTES, from, o->read.count)); break;
-        case 2: CK_OK(hdrt_copy_dtod(queue, to, from, o->read.count)); break;
-        default:
+        switch ((operation_kind)o->kind) {
+        case FILL: CK_OK(hdrt_fill(queue, to, "1", 1, o->write.count)); break;
+        case COPY_TO_HOST: CK_OK(hdrt_copy_dtoh(queue, host + i * PROGRAM_BUFFER_BYTES, from, o->read.count)); break;
+        case COPY: CK_OK(hdrt_copy_dtod(queue, to, from, o->read.count)); break;
+        case KERNEL:
             options.grid = hdrt_grid_1d(1, 1);
             options.accesses = ranges;
             options.access_count = 2;
@@ -622,27 +508,28 @@ static void enqueue(const program *p, hdrt_queue **queues, const hdrt_ptr *buffe
 
 START_TEST(random_programs)
 {
-    static program p;
-    hdrt_ptr buffers[BUFFERS];
-    hdrt_queue *queues[QUEUES] = {a, b, c, make_queue("d")};
-    for (unsigned i = 0; i < BUFFERS; i++) {
-        CK_OK(hdrt_alloc(a, BUFFER_BYTES, &buffers[i]));
+    program p;
+    hdrt_ptr buffers[PROGRAM_BUFFERS];
+    hdrt_queue *queues[PROGRAM_LANES] = {a, b, c, make_queue("d")};
+    for (unsigned i = 0; i < PROGRAM_BUFFERS; i++) {
+        CK_OK(hdrt_alloc(a, PROGRAM_BUFFER_BYTES, &buffers[i]));
     }
     for (unsigned seed = 1; seed <= PROGRAMS; seed++) {
-        random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
-        random_program(&p);
+        program_generator generator = {kinds, sizeof kinds / sizeof kinds[0], PROGRAM_MOST,
+                                       seed * UINT64_C(0x9e3779b97f4a7c15)};
+        program_draw(&generator, &p);
         CK_OK(hdrt_device_synchronize(dev));
         uint64_t before = hdrt_runtime_race_count(rt);
         enqueue(&p, queues, buffers);
         ck_assert_msg(hdrt_runtime_race_count(rt) == before, "program %u has no race: %s", seed, told[0]);
         CK_OK(hdrt_device_synchronize(dev));
-        remove_wait(&p);
+        program_remove_edge(&generator, &p);
         enqueue(&p, queues, buffers);
         ck_assert_msg(hdrt_runtime_race_count(rt) > before, "program %u has a race", seed);
         told_count = 0;
     }
     CK_OK(hdrt_device_synchronize(dev));
-    for (unsigned i = 0; i < BUFFERS; i++) {
+    for (unsigned i = 0; i < PROGRAM_BUFFERS; i++) {
         CK_OK(hdrt_free(a, buffers[i]));
     }
     hdrt_queue_destroy(queues[3]);

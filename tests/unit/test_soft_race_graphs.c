@@ -1,150 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The race check on random programs: operations on byte ranges of a few buffers, spread over streams, with just the
- * edges that they need, each of them needed. As it is, a program has no race; without any one of its edges it has. The
- * same as graphs, whose nodes have no other order than their edges. Under every policy.
+ * The race check on random programs (race_programs.h) of streams; the same as graphs, whose nodes have no other order
+ * than their edges. Under every policy.
  */
 #include "soft_race.h"
 
+#include "race_programs.h"
+
 #define PROGRAMS 500
-#define STREAMS 4
 #define MOST_OPERATIONS 16
-#define BUFFERS 3
-#define BUFFER_BYTES 96u
-
-static uint64_t random_state;
-
-static unsigned below(unsigned limit)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (unsigned)(random_state >> 33) % limit;
-}
 
 typedef enum operation_kind { STORE, LOAD, FILL, COPY, COUNT } operation_kind;
 
-typedef struct range {
-    unsigned buffer, first, count; /* count 0: none */
-} range;
+static const program_access kinds[] = {
+    [STORE] = PROGRAM_WRITES,
+    [LOAD] = PROGRAM_READS,
+    [FILL] = PROGRAM_WRITES,
+    [COPY] = PROGRAM_COPIES,
+    [COUNT] = PROGRAM_COUNTS,
+};
 
-typedef struct operation {
-    operation_kind kind;
-    unsigned stream;
-    range read, write;
-    unsigned before; /* a bit for each operation that an edge leads here from */
-} operation;
-
-typedef struct program {
-    operation operations[MOST_OPERATIONS];
-    unsigned count, edges;
-} program;
-
-static hdcu_pointer buffers[BUFFERS];
-static hdcu_stream streams[STREAMS];
+static hdcu_pointer buffers[PROGRAM_BUFFERS];
+static hdcu_stream streams[PROGRAM_LANES];
 static hdcu_event events[MOST_OPERATIONS], fork_event;
 
-/* ---- making a program ---- */
+/* ---- random programs ---- */
 
-static bool overlap(range a, range b)
-{
-    return a.count && b.count && a.buffer == b.buffer && a.first < b.first + b.count && b.first < a.first + a.count;
-}
-
-static bool conflict(const operation *a, const operation *b)
-{
-    if (a->kind == COUNT && b->kind == COUNT)
-        return false;
-    return overlap(a->write, b->write) || overlap(a->write, b->read) || overlap(a->read, b->write);
-}
-
-static range random_range(void)
-{
-    range made = {below(BUFFERS), below(BUFFER_BYTES - 1), 1 + below(40)};
-    if (made.first + made.count > BUFFER_BYTES)
-        made.count = BUFFER_BYTES - made.first;
-    return made;
-}
-
-static void random_operation(operation *made)
-{
-    memset(made, 0, sizeof *made);
-    made->kind = (operation_kind)below(5);
-    made->stream = below(STREAMS);
-    if (made->kind == LOAD || made->kind == COPY)
-        made->read = random_range();
-    if (made->kind != LOAD)
-        made->write = random_range();
-    if (made->kind == COPY) { /* of one size, from one buffer to another */
-        made->write.buffer = (made->read.buffer + 1 + below(BUFFERS - 1)) % BUFFERS;
-        unsigned most = BUFFER_BYTES - made->write.first;
-        made->read.count = made->write.count = made->read.count < most ? made->read.count : most;
-    }
-    if (made->kind == COUNT)
-        made->write = (range){made->write.buffer, made->write.first / 4 * 4, 4};
-}
-
-/* For each operation those that come before it, by streams and edges. */
-static void reach(const program *p, unsigned *before)
-{
-    for (unsigned i = 0; i < p->count; i++) {
-        before[i] = 0;
-        for (unsigned j = 0; j < i; j++) {
-            if (p->operations[j].stream == p->operations[i].stream || p->operations[i].before >> j & 1)
-                before[i] |= before[j] | 1u << j;
-        }
-    }
-}
-
-/* Edges where a conflict needs one, and of those only the ones that no other makes superfluous. */
-static void random_program(program *p)
-{
-    unsigned before[MOST_OPERATIONS];
-    do {
-        p->count = 5 + below(MOST_OPERATIONS - 5);
-        p->edges = 0;
-        for (unsigned i = 0; i < p->count; i++) {
-            random_operation(&p->operations[i]);
-            for (unsigned j = i; j-- > 0;) {
-                reach(p, before);
-                if (conflict(&p->operations[i], &p->operations[j]) && !(before[i] >> j & 1))
-                    p->operations[i].before |= 1u << j;
-            }
-        }
-        for (unsigned i = 0; i < p->count; i++) {
-            for (unsigned j = 0; j < i; j++) {
-                if (!(p->operations[i].before >> j & 1))
-                    continue;
-                p->operations[i].before &= ~(1u << j);
-                reach(p, before);
-                if (!(before[i] >> j & 1)) {
-                    p->operations[i].before |= 1u << j;
-                    p->edges++;
-                }
-            }
-        }
-    } while (!p->edges);
-}
-
-static void remove_edge(program *p)
-{
-    unsigned chosen = below(p->edges);
-    for (unsigned i = 0; i < p->count; i++) {
-        for (unsigned j = 0; j < i; j++) {
-            if (p->operations[i].before >> j & 1 && chosen-- == 0) {
-                p->operations[i].before &= ~(1u << j);
-                return;
-            }
-        }
-    }
-}
-
-/* ---- running it ---- */
-
-static void enqueue(const operation *o, hdcu_stream stream)
+static void enqueue(const program_operation *o, hdcu_stream stream)
 {
     hdcu_pointer from = buffers[o->read.buffer] + o->read.first, to = buffers[o->write.buffer] + o->write.first;
-    switch (o->kind) {
+    switch ((operation_kind)o->kind) {
     case STORE: race_launch(stream, "store", to, o->write.count); break;
     case LOAD: race_launch(stream, "load", from, o->read.count); break;
     case FILL: OK(cuMemsetD8Async(to, 1, o->write.count, stream)); break;
@@ -156,13 +41,13 @@ static void enqueue(const operation *o, hdcu_stream stream)
 static void enqueue_all(const program *p)
 {
     for (unsigned i = 0; i < p->count; i++) {
-        const operation *o = &p->operations[i];
+        const program_operation *o = &p->operations[i];
         for (unsigned j = 0; j < i; j++) {
             if (o->before >> j & 1)
-                OK(cuStreamWaitEvent(streams[o->stream], events[j], 0));
+                OK(cuStreamWaitEvent(streams[o->lane], events[j], 0));
         }
-        enqueue(o, streams[o->stream]);
-        OK(cuEventRecord(events[i], streams[o->stream]));
+        enqueue(o, streams[o->lane]);
+        OK(cuEventRecord(events[i], streams[o->lane]));
     }
 }
 
@@ -173,10 +58,10 @@ static void launch_captured(const program *p)
     hdcu_graph_exec exec;
     OK(cuStreamBeginCapture(streams[0], HDCU_STREAM_CAPTURE_MODE_RELAXED));
     OK(cuEventRecord(fork_event, streams[0]));
-    for (unsigned s = 1; s < STREAMS; s++)
+    for (unsigned s = 1; s < PROGRAM_LANES; s++)
         OK(cuStreamWaitEvent(streams[s], fork_event, 0));
     enqueue_all(p);
-    for (unsigned s = 1; s < STREAMS; s++) {
+    for (unsigned s = 1; s < PROGRAM_LANES; s++) {
         OK(cuEventRecord(fork_event, streams[s]));
         OK(cuStreamWaitEvent(streams[0], fork_event, 0));
     }
@@ -191,30 +76,30 @@ static void launch_captured(const program *p)
 static void begin(int policy)
 {
     race_start(race_policies[policy]);
-    for (int i = 0; i < STREAMS; i++)
+    for (int i = 0; i < PROGRAM_LANES; i++)
         streams[i] = new_stream(HDCU_STREAM_NON_BLOCKING);
     for (int i = 0; i < MOST_OPERATIONS; i++)
         events[i] = new_event(HDCU_EVENT_DISABLE_TIMING);
     fork_event = new_event(HDCU_EVENT_DISABLE_TIMING);
-    for (int i = 0; i < BUFFERS; i++) {
-        buffers[i] = new_memory(BUFFER_BYTES);
-        OK(cuMemsetD8(buffers[i], 0, BUFFER_BYTES));
+    for (int i = 0; i < PROGRAM_BUFFERS; i++) {
+        buffers[i] = new_memory(PROGRAM_BUFFER_BYTES);
+        OK(cuMemsetD8(buffers[i], 0, PROGRAM_BUFFER_BYTES));
     }
     OK(cuCtxSynchronize());
-    random_state = 88172645463325252u;
 }
 
 static void try_programs(void (*launch)(const program *p))
 {
     unsigned edges = 0, found = 0, clean = 0;
+    program_generator generator = {kinds, sizeof kinds / sizeof kinds[0], MOST_OPERATIONS, 88172645463325252u};
     for (int i = 0; i < PROGRAMS; i++) {
         program p;
-        random_program(&p);
+        program_draw(&generator, &p);
         edges += p.edges;
         launch(&p);
         clean += races() == 0;
         ck_assert_msg(clean == (unsigned)i + 1, "program %d has no race, but: %s", i, race_text);
-        remove_edge(&p);
+        program_remove_edge(&generator, &p);
         launch(&p);
         found += races() > 0;
         ck_assert_msg(found == (unsigned)i + 1, "the race of program %d without an edge was not found", i);
