@@ -402,35 +402,55 @@ static hdrt_status ask_mark(hdrt__stream *stream, uint32_t index)
     return hdrt__device_check(stream->device, call, "asking for the work of stream %u", stream->entry.index);
 }
 
-/* Under commit: first the mark for `sequence`, so that one call is enough if that is complete; then from the oldest. */
+/*
+ * Under commit: how far the first `end` marks are complete. They become so in their order, and often there are many that
+ * are and many that are not: with growing steps from the oldest, then by halves.
+ */
+static hdrt_status ask_from_oldest(hdrt__stream *stream, uint32_t end)
+{
+    hdrt_status status = HDRT_OK;
+    uint32_t done = 0;
+    bool grows = true;
+    for (uint32_t step = 1; done < end; step = grows ? step * 2 : (end - done + 1) / 2) {
+        uint32_t probe = step < end - done ? done + step : end;
+        status = ask_mark(stream, probe - 1);
+        if (status < 0) {
+            break;
+        }
+        if (status == HDRT_OK) {
+            done = probe;
+        } else {
+            end = probe - 1;
+            grows = false;
+        }
+    }
+    if (done) {
+        complete_up_to(stream, done - 1);
+    }
+    return status < 0 ? status : HDRT_OK;
+}
+
+/* Under commit: first the mark for `sequence`, so that one call is enough if that is complete; else those before it. */
 static hdrt_status ask(hdrt__stream *stream, uint64_t sequence)
 {
     hdrt__stream_mark *mark;
-    hdrt_status status = HDRT_OK;
     hdrt__call call = hdrt__stream_mark_for(stream, sequence, &mark);
     if (call.result) {
-        status = hdrt__device_check(stream->device, call, "marking stream %u", stream->entry.index);
+        hdrt_status status = hdrt__device_check(stream->device, call, "marking stream %u", stream->entry.index);
         return status == HDRT_ERROR_DEVICE_LOST ? status : ask_stream(stream);
     }
+    uint32_t end = stream->mark_count;
     if (mark) {
-        uint32_t index = oldest_after(stream, sequence);
-        status = ask_mark(stream, index);
+        end = oldest_after(stream, sequence);
+        hdrt_status status = ask_mark(stream, end);
         if (status == HDRT_OK) {
-            complete_up_to(stream, index);
-            return HDRT_OK;
+            complete_up_to(stream, end);
         }
-        if (index == 0) {
-            return status < 0 ? status : HDRT_OK;
+        if (status <= HDRT_OK) {
+            return status;
         }
     }
-    while (status >= 0 && stream->mark_count) {
-        status = ask_mark(stream, 0);
-        if (status != HDRT_OK) {
-            break;
-        }
-        complete_up_to(stream, 0);
-    }
-    return status < 0 ? status : HDRT_OK;
+    return ask_from_oldest(stream, end);
 }
 
 /* Under commit: take off the flights that have landed, as many as fit. */

@@ -141,7 +141,8 @@ void hdrt__template_set_seen(hdrt__template_table *table, uint64_t key, int32_t 
 void hdrt__template_earn(hdrt__template_table *table, bool wide, int64_t ns)
 {
     int64_t *credit = &table->credit[wide];
-    *credit = *credit + ns < HDRT__TEMPLATE_CREDIT_MOST_NS ? *credit + ns : HDRT__TEMPLATE_CREDIT_MOST_NS;
+    int64_t most = wide ? HDRT__TEMPLATE_WIDE_CREDIT_MOST_NS : HDRT__TEMPLATE_CREDIT_MOST_NS;
+    *credit = *credit + ns < most ? *credit + ns : most;
 }
 
 int32_t hdrt__template_sights(uint32_t count, int64_t gain)
