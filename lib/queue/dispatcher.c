@@ -365,7 +365,7 @@ static bool look_at_streams(hdrt__dispatcher *dispatcher, bool oldest)
     bool flying = false;
     uint32_t count = list_flying(dispatcher->device, streams, sizeof streams / sizeof streams[0]);
     for (uint32_t i = 0; i < count; i++) {
-        ask(dispatcher, streams[i], oldest ? atomic_load(&streams[i]->entry.completed) + 1 : UINT64_MAX);
+        ask(dispatcher, streams[i], oldest ? HDRT__STREAM_OLDEST : UINT64_MAX);
         hdrt__watchdog_look(streams[i]);
         flying |= hdrt__stream_outstanding(streams[i]) != 0;
         hdrt__stream_drop(streams[i]);

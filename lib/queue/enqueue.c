@@ -98,13 +98,27 @@ static bool wait_a_while(step_watch *mine)
     return pthread_cond_timedwait(&mine->changed, &mine->lock, &until) == ETIMEDOUT;
 }
 
-/* Sleep until the queue has come to the step, or never will. Whoever commits or finds out tells. */
-static void sleep_until(hdrt_queue *queue, uint64_t value, hdrt__timeline_step step)
+/* Ask whether the queue has come to the value, and if not, at least to what is enough. */
+static hdrt_status poll_for(hdrt_queue *queue, uint64_t value, uint64_t enough)
 {
+    hdrt_status status = hdrt__queue_poll(queue, value);
+    if (status >= 0 && enough < value && atomic_load(&queue->entry.timeline->completed) < enough) {
+        status = hdrt__queue_poll(queue, enough);
+    }
+    return status;
+}
+
+/*
+ * Sleep until the queue has come to the step, or never will. Whoever commits or finds out tells. Of completion less will
+ * do when it has taken long: from `enough` on.
+ */
+static void sleep_until(hdrt_queue *queue, uint64_t value, uint64_t enough, hdrt__timeline_step step)
+{
+    hdrt__timeline *timeline = queue->entry.timeline;
     step_watch mine = {.watch = {.value = value, .step = step, .wake = watch_over}};
     pthread_mutex_init(&mine.lock, NULL);
     pthread_cond_init(&mine.changed, NULL);
-    if (hdrt__timeline_watch_begin(queue->entry.timeline, &mine.watch)) {
+    if (hdrt__timeline_watch_begin(timeline, &mine.watch)) {
         hdrt__callback_wait_begin();
         pthread_mutex_lock(&mine.lock);
         while (!mine.over) {
@@ -113,8 +127,10 @@ static void sleep_until(hdrt_queue *queue, uint64_t value, hdrt__timeline_step s
             } else if (wait_a_while(&mine)) {
                 /* A position that only waited is in no stream: nobody else finds out that it is complete. */
                 pthread_mutex_unlock(&mine.lock);
-                hdrt__queue_poll(queue, value);
+                poll_for(queue, value, enough);
+                bool back = atomic_load(&timeline->completed) >= enough && hdrt__timeline_unwatch(timeline, &mine.watch);
                 pthread_mutex_lock(&mine.lock);
+                mine.over |= back;
             }
         }
         pthread_mutex_unlock(&mine.lock);
@@ -160,23 +176,27 @@ static bool stands(const hdrt_queue *queue)
             (queue->stream && hdrt__stream_outstanding(queue->stream) >= HDRT__COMMAND_LIMIT));
 }
 
-/* Without the lock: wait until an eighth of the ring is free, or say that it would block. */
+/*
+ * Without the lock: wait until an eighth of the ring is free, or say that it would block. A single place is enough where
+ * no more come free: what is behind it may wait for something that the caller does later.
+ */
 static hdrt_status make_room(hdrt_queue *queue)
 {
     uint64_t position = hdrt__queue_position(queue);
-    uint64_t needed = position - queue->ring_limit + 1;
-    hdrt_status status = hdrt__queue_poll(queue, needed);
-    if (status < 0 || atomic_load(&queue->entry.timeline->completed) >= needed) {
+    uint64_t needed = position - queue->ring_limit + 1, value = needed + queue->ring_limit / 8;
+    value = value < position ? value : position;
+    hdrt_status status = poll_for(queue, value, needed);
+    uint64_t completed = atomic_load(&queue->entry.timeline->completed);
+    if (status < 0 || completed >= value) {
         return status;
     }
     if (!may_wait(queue)) {
-        return HDRT_WOULD_BLOCK;
+        return completed >= needed ? HDRT_OK : HDRT_WOULD_BLOCK;
     }
     /* The dispatcher asks the driver meanwhile: two threads that do would be in each other's way. */
-    uint64_t value = needed + queue->ring_limit / 8;
     hdrt__dispatcher_want(queue->scheduler, true);
     hdrt__dispatcher_wake(queue);
-    sleep_until(queue, value < position ? value : position, HDRT__TIMELINE_COMPLETED);
+    sleep_until(queue, value, needed, HDRT__TIMELINE_COMPLETED);
     hdrt__dispatcher_want(queue->scheduler, false);
     return HDRT_OK; /* what failed shows in the queue's state */
 }
@@ -411,7 +431,7 @@ hdrt_status hdrt__wait_handed_over(hdrt_queue *queue, uint64_t position)
 {
     if (atomic_load(&queue->entry.timeline->committed) < position) {
         hdrt__dispatcher_wake(queue);
-        sleep_until(queue, position, HDRT__TIMELINE_COMMITTED);
+        sleep_until(queue, position, position, HDRT__TIMELINE_COMMITTED);
     }
     return outcome(queue, position);
 }

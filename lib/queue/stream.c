@@ -433,6 +433,12 @@ static hdrt_status ask_from_oldest(hdrt__stream *stream, uint32_t end)
 /* Under commit: first the mark for `sequence`, so that one call is enough if that is complete; else those before it. */
 static hdrt_status ask(hdrt__stream *stream, uint64_t sequence)
 {
+    if (sequence == HDRT__STREAM_OLDEST) {
+        if (stream->mark_count) {
+            return ask_from_oldest(stream, stream->mark_count);
+        }
+        sequence = atomic_load(&stream->entry.completed) + 1;
+    }
     hdrt__stream_mark *mark;
     hdrt__call call = hdrt__stream_mark_for(stream, sequence, &mark);
     if (call.result) {

@@ -401,6 +401,55 @@ START_TEST(a_growing_ring_takes_all)
 }
 END_TEST
 
+typedef struct opener {
+    hdrt_timeline *timeline;
+    uint64_t value;
+} opener;
+
+static void *open_later(void *argument)
+{
+    const opener *mine = argument;
+    usleep(20000);
+    CK_OK(hdrt_timeline_signal(mine->timeline, mine->value));
+    return NULL;
+}
+
+/*
+ * A full ring has room again when its oldest operations are complete, though there are few of them and what is behind
+ * them waits for something that the caller only does after the call.
+ */
+START_TEST(a_little_room_is_enough)
+{
+    enum { LIMIT = 64 };
+    hdrt_timeline *timeline;
+    hdrt_queue *queue;
+    hdrt_ptr memory;
+    pthread_t thread;
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    options.ring_limit = LIMIT;
+    options.exclusive = _i;
+    CK_OK(hdrt_timeline_create(rt, &timeline));
+    CK_OK(hdrt_queue_create(dev, &options, &queue));
+    CK_OK(hdrt_alloc(queue, 256, &memory));
+    CK_OK(hdrt_queue_synchronize(queue));
+    opener first = {timeline, 1};
+    CK_OK(hdrt_queue_wait(queue, hdrt_timeline_event(timeline, 1)));
+    CK_OK(hdrt_fill(queue, memory, "a", 1, 256));
+    CK_OK(hdrt_queue_wait(queue, hdrt_timeline_event(timeline, 2)));
+    for (int i = 3; i < LIMIT; i++) {
+        CK_OK(hdrt_fill(queue, memory, "b", 1, 256));
+    }
+    ck_assert_int_eq(pthread_create(&thread, NULL, open_later, &first), 0);
+    CK_OK(hdrt_fill(queue, memory, "c", 1, 256));
+    CK_OK(hdrt_timeline_signal(timeline, 2));
+    CK_OK(hdrt_queue_synchronize(queue));
+    pthread_join(thread, NULL);
+    CK_OK(hdrt_free(queue, memory));
+    hdrt_queue_destroy(queue);
+    hdrt_timeline_destroy(timeline);
+}
+END_TEST
+
 /* The same program by each way of handing over. */
 static void run_program(hdrt_submission submission, unsigned result[64], int log[64], int *out_count)
 {
@@ -865,6 +914,7 @@ int main(void)
     tcase_add_test(tcase, priorities_have_streams_of_their_own);
     tcase_add_test(tcase, who_is_waited_for_is_promoted);
     tcase_add_test(tcase, a_growing_ring_takes_all);
+    tcase_add_loop_test(tcase, a_little_room_is_enough, 0, 2);
     tcase_add_test(tcase, each_way_of_handing_over_gives_the_same);
     tcase_add_test(tcase, long_kernels_go_side_by_side);
     tcase_add_test(tcase, queues_come_and_go_without_the_driver);
