@@ -7,8 +7,9 @@
  *
  * Nothing of a file is parsed before its checksum was found right. Readers skip sections whose tag they do not know.
  * The checksum is against damage, not malice: who may write a folder may write anything into it, which is why a
- * folder's owner and mode are looked at. What is named by its content keeps its BLAKE2b-256. With a wrong checksum the header is looked at only to say what happened: the length twice tells a file that was cut
- * from one whose length was damaged.
+ * folder's owner and mode are looked at. What is named by its content keeps its BLAKE2b-256. With a wrong checksum the
+ * header is looked at only to say what happened: the length twice tells a file that was cut from one whose length was
+ * damaged.
  */
 #ifndef HDRT_JIT_CONTAINER_H
 #define HDRT_JIT_CONTAINER_H

@@ -4,7 +4,7 @@
  * look costs one short status call for each file read, and one for each folder where nothing was found. A folder's own
  * times tell that nothing has come into it, on file systems that are known to keep them.
  *
- * Used on every look-up: checks in place, allocates nothing. The bytes come out of an entry whose digest was right;
+ * Used on every look-up: checks in place, allocates nothing. The bytes come out of an entry whose checksum was right;
  * they are bounds-checked all the same.
  */
 #ifndef HDRT_JIT_FILES_H

@@ -110,7 +110,7 @@ static bool read_field(hdrt__manifest *manifest, const hdrt__section *section)
 }
 
 /*
- * Where they lie, for the time being. Whoever walks over the files checks them: the digest was right, so it is no news
+ * Where they lie, for the time being. Whoever walks over the files checks them: the checksum was right, so it is no news
  * that they are whole.
  */
 static bool read_files(hdrt__state *state, const hdrt__section *section)
