@@ -182,14 +182,14 @@ static void show_content(struct shown *shown, const hdrt__swept *file, hdrt__fol
         entry->reason = HDRT_CACHE_MISPLACED;
     else if (entry->kind == HDRT_CACHE_IMAGE || entry->kind == HDRT_CACHE_QUARANTINE)
         show_image(shown, bytes, size, &name);
-    else if (entry->kind == HDRT_CACHE_NAMES)
+    else if (entry->kind == HDRT_CACHE_MANIFEST) {
+        show_manifest(shown, bytes, size, &name);
+        bytes = NULL; /* it has them */
+    } else if (entry->kind == HDRT_CACHE_NAMES)
         entry->name = shown->name = hdrt__names_name(bytes, size, &entry->reason);
     else if (entry->kind == HDRT_CACHE_MEMO)
         entry->reason = hdrt__memo_check(bytes, size, &name);
-    if (entry->kind == HDRT_CACHE_MANIFEST && entry->reason == HDRT_CACHE_HIT)
-        show_manifest(shown, bytes, size, &name); /* which keeps them */
-    else
-        free(bytes);
+    free(bytes);
 }
 
 static void show(struct shown *shown, const hdrt__swept *file, const char *directory, uint32_t folder)

@@ -358,14 +358,14 @@ static uint32_t list_flying(hdrt_device *device, hdrt__stream **streams, uint32_
     return count;
 }
 
-/* Ask for all that is in flight, or only for what is oldest. \return whether something still is. */
-static bool look_at_streams(hdrt__dispatcher *dispatcher, bool oldest)
+/* Ask for all that is in flight, or only for what is marked. \return whether something still is. */
+static bool look_at_streams(hdrt__dispatcher *dispatcher, bool marked)
 {
     hdrt__stream *streams[HDRT__STREAM_LIMIT + 64];
     bool flying = false;
     uint32_t count = list_flying(dispatcher->device, streams, sizeof streams / sizeof streams[0]);
     for (uint32_t i = 0; i < count; i++) {
-        ask(dispatcher, streams[i], oldest ? HDRT__STREAM_OLDEST : UINT64_MAX);
+        ask(dispatcher, streams[i], marked ? HDRT__STREAM_MARKED : UINT64_MAX);
         hdrt__watchdog_look(streams[i]);
         flying |= hdrt__stream_outstanding(streams[i]) != 0;
         hdrt__stream_drop(streams[i]);

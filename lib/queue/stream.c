@@ -433,7 +433,7 @@ static hdrt_status ask_from_oldest(hdrt__stream *stream, uint32_t end)
 /* Under commit: first the mark for `sequence`, so that one call is enough if that is complete; else those before it. */
 static hdrt_status ask(hdrt__stream *stream, uint64_t sequence)
 {
-    if (sequence == HDRT__STREAM_OLDEST) {
+    if (sequence == HDRT__STREAM_MARKED) {
         if (stream->mark_count) {
             return ask_from_oldest(stream, stream->mark_count);
         }

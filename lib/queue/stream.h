@@ -152,11 +152,12 @@ static inline bool hdrt__stream_covers(const hdrt__stream *stream, const hdrt__p
 
 /* ---- under no lock ----------------------------------------------------------------------------------------------- */
 
+/* Instead of a sequence to ask for: how far what is marked is complete. Only if nothing is, the oldest gets a mark. */
+#define HDRT__STREAM_MARKED UINT64_C(0)
 /*
- * Ask the driver how far the stream is, so that `sequence` will be known complete at some time (HDRT__STREAM_OLDEST: its
- * oldest command, and what else is marked already); tells the timelines of those queues whose positions that completes. Enters the device's scope. \return HDRT_OK, or why it cannot be asked.
+ * Ask the driver how far the stream is, so that `sequence` will be known complete at some time; tells the timelines of
+ * those queues whose positions that completes. Enters the device's scope. \return HDRT_OK, or why it cannot be asked.
  */
-#define HDRT__STREAM_OLDEST UINT64_C(0)
 hdrt_status hdrt__stream_poll(hdrt__stream *stream, uint64_t sequence);
 
 #endif
