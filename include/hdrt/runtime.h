@@ -24,7 +24,7 @@ typedef enum hdrt_wait {
                               at most */
     HDRT_WAIT_SPIN = 1,  /**< takes a processor until the event is there: the least latency */
     HDRT_WAIT_YIELD = 2, /**< the same, giving way to other threads */
-    HDRT_WAIT_BLOCK = 3, /**< sleeps at once and looks more seldom, every four milliseconds in the end: under 1 % of a
+    HDRT_WAIT_BLOCK = 3, /**< sleeps at once and looks more seldom, every eight milliseconds in the end: under 1 % of a
                               processor */
 } hdrt_wait;
 

@@ -611,7 +611,7 @@ void *hdrt__timeline_want(hdrt__timeline *slot, uint64_t value, const hdrt__time
 #define SPIN_NS 60000u
 #define PAUSE_NS 500000u
 /* A wait that blocks looks more seldom. */
-#define PAUSE_BLOCK_NS 4000000u
+#define PAUSE_BLOCK_NS 8000000u
 
 /* How long to sleep before looking again: a part of the time waited so far, within bounds. */
 static uint64_t pause_ns(uint64_t waited, bool blocks)
