@@ -127,6 +127,9 @@ static hdrt_status take_filled(hdrt_graph *graph, const hdrt__plan *plan, const 
 {
     hdrt__graph_instance *instance = take(graph, plan, stream);
     if (instance) {
+        if (!instance->sequence) { /* before nodes are set, as in template_sequence.c; what fails shows at the launch */
+            (void)HDRT__CALL(graph->device->driver, cuGraphUpload, instance->exec, stream->handle);
+        }
         hdrt__call call = hdrt__graph_instance_fill(graph->device, instance, plan);
         if (!call.result) {
             *out_instance = instance;

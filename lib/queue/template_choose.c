@@ -101,6 +101,21 @@ static bool take(hdrt__templates *templates, hdrt__template_sequence *sequence, 
     return chosen != NULL;
 }
 
+/* Whether as many instances as may be are on their way to the device. */
+static bool is_on_the_way(const hdrt__templates *templates)
+{
+    uint32_t oldest = templates->first_count % HDRT__TEMPLATE_FIRST_LAUNCHES;
+    return templates->firsts[oldest].number &&
+           !templates->complete(templates->context, templates->firsts[oldest].index, templates->firsts[oldest].number);
+}
+
+static void note_first(hdrt__templates *templates, const hdrt__run_place *place)
+{
+    uint32_t oldest = templates->first_count++ % HDRT__TEMPLATE_FIRST_LAUNCHES;
+    templates->firsts[oldest].index = place->index;
+    templates->firsts[oldest].number = place->sequence;
+}
+
 /* Let the caller build an instance of the sequence, if there are credit and room. */
 static bool build(hdrt__templates *templates, hdrt__template_sequence *sequence, hdrt__template_choice *choice)
 {
@@ -108,7 +123,7 @@ static bool build(hdrt__templates *templates, hdrt__template_sequence *sequence,
     int64_t cost = hdrt__template_build_ns(sequence->count, sequence->wide);
     uint64_t bytes = hdrt__template_bytes(sequence->count, sequence->wide);
     sequence->takers++; /* so that making room does not drop it */
-    if (sequence->building || table->credit[sequence->wide] < cost ||
+    if (sequence->building || table->credit[sequence->wide] < cost || is_on_the_way(templates) ||
         !make_room(templates, bytes, &choice->dropped)) {
         sequence->takers--;
         drop_if_empty(templates, sequence, &choice->dropped);
@@ -172,6 +187,9 @@ void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instanc
     sequence->takers--;
     hdrt__template_instance_used(table, instance);
     if (launched) {
+        if (!instance->number) {
+            note_first(templates, place);
+        }
         instance->index = place->index;
         instance->number = place->sequence;
         bool often = table->counts.launches - instance->launch < OFTEN;

@@ -15,6 +15,12 @@
 /* Streams of which something is remembered; more share a place, which costs time and nothing else. */
 #define HDRT__TEMPLATE_STREAMS 256u
 
+/*
+ * First launches that may be in flight at once. One brings its instance to the device, for which the driver has little
+ * room: behind a gate it blocks in some further one or in a further build, the 33rd at the earliest as far as was seen.
+ */
+#define HDRT__TEMPLATE_FIRST_LAUNCHES 16u
+
 /* What is remembered of a stream's runs. */
 typedef struct hdrt__template_stream {
     hdrt__template_sequence *last; /* chain launched last as a whole cut: most likely the next too */
@@ -38,6 +44,11 @@ struct hdrt__templates {
     hdrt__template_table table;
     hdrt__template_sequence *to_release; /* ended: only their modules are held yet */
     hdrt__template_stream streams[HDRT__TEMPLATE_STREAMS];
+    struct {
+        uint32_t index;
+        uint64_t number; /* 0: none */
+    } firsts[HDRT__TEMPLATE_FIRST_LAUNCHES]; /* the last first launches, a ring */
+    uint32_t first_count;
 };
 
 /* What to do. The instance is taken, or, if it is NULL, one of the sequence is to be built. */

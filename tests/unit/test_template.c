@@ -328,6 +328,46 @@ START_TEST(test_only_changes_are_set)
 }
 END_TEST
 
+/* An instance begins with the values of its first launch: set before that, each of its launches would be slower. */
+START_TEST(test_first_launch_sets_nothing)
+{
+    if (on_cuda()) {
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        run_loop(0, numbered, 10, (uint32_t)i * 10, 10, false);
+    }
+    ck_assert_uint_eq(counts().built, 1);
+    ck_assert_uint_eq(calls_of("cuGraphExecKernelNodeSetParams"), 0);
+    run_loop(1, numbered, 10, 20, 10, false); /* the first is in flight */
+    ck_assert_uint_eq(counts().built, 2);
+    ck_assert_uint_eq(calls_of("cuGraphExecKernelNodeSetParams"), 0);
+    run_loop(1, numbered, 10, 30, 10, false);
+    ck_assert_uint_eq(counts().built, 2);
+    ck_assert_uint_eq(calls_of("cuGraphExecKernelNodeSetParams"), 10);
+    check_sum(0);
+    check_sum(1);
+}
+END_TEST
+
+/* Behind a gate a driver blocks in one of too many first launches. */
+START_TEST(test_first_launches_in_flight)
+{
+    for (uint32_t i = 0; i < 40; i++) {
+        for (uint32_t again = 0; again < 2; again++) {
+            run_loop(0, numbered + i, 2, 0, 2, false);
+        }
+    }
+    ck_assert_uint_eq(counts().built, 16);
+    synchronize(0);
+    for (uint32_t i = 0; i < 40; i++) {
+        run_loop(0, numbered + i, 2, 0, 2, false);
+    }
+    ck_assert_uint_eq(counts().built, 32);
+    check_sum(0);
+}
+END_TEST
+
 /* Seven kernels in random order go by the small ones. */
 START_TEST(test_random_order)
 {
@@ -338,6 +378,7 @@ START_TEST(test_random_order)
         }
         uint32_t more = run_loop(0, sequence, CHUNK * 4, 0, CHUNK * 4, true);
         served += i >= 50 ? more : 0;
+        synchronize(0);
     }
     ck_assert_uint_eq(served, 50 * CHUNK * 4);
     ck_assert_uint_le(counts().launches * 3, counts().kernels * 2);
@@ -739,6 +780,8 @@ int main(void)
     tcase_add_test(rules, test_second_use);
     tcase_add_test(rules, test_loop_of_seven);
     tcase_add_test(rules, test_only_changes_are_set);
+    tcase_add_test(rules, test_first_launch_sets_nothing);
+    tcase_add_test(rules, test_first_launches_in_flight);
     tcase_add_test(rules, test_random_order);
     tcase_add_test(rules, test_never_repeating);
     tcase_add_test(rules, test_eviction);
