@@ -274,6 +274,8 @@
       (hdcu_graph_exec, hdcu_graph_node, const hdcu_memcpy3d *, hdcu_context))                                         \
     X(cuGraphExecMemsetNodeSetParams, "cuGraphExecMemsetNodeSetParams", 10020, OPTIONAL,                               \
       (hdcu_graph_exec, hdcu_graph_node, const hdcu_memset_node_params *, hdcu_context))                               \
+    X(cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams", 11010, OPTIONAL,                       \
+      (hdcu_graph_exec, hdcu_graph_node, hdcu_graph))                                                                  \
     X(cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", 11060, OPTIONAL, (hdcu_graph_exec, hdcu_graph_node, unsigned))   \
     X(cuGraphNodeGetEnabled, "cuGraphNodeGetEnabled", 11060, OPTIONAL,                                                 \
       (hdcu_graph_exec, hdcu_graph_node, unsigned *))

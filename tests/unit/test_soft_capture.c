@@ -354,6 +354,95 @@ START_TEST(graphs_run)
 }
 END_TEST
 
+static hdcu_graph captured_fills(hdcu_stream stream, hdcu_pointer memory, unsigned char first, int count)
+{
+    BEGIN(stream);
+    for (int i = 0; i < count; i++)
+        OK(cuMemsetD8Async(memory + i, (unsigned char)(first + i), 1, stream));
+    END(stream, 0);
+    return graph_of_end;
+}
+
+/* An H200's answers. */
+START_TEST(child_graphs_are_set_anew)
+{
+    soft_start();
+    hdcu_stream stream = new_stream(1);
+    hdcu_pointer memory = new_memory(64), allocated;
+    unsigned char *pinned = new_pinned(64);
+    hdcu_graph one = captured_fills(stream, memory, 1, 2), other = captured_fills(stream, memory, 11, 2);
+    hdcu_graph more = captured_fills(stream, memory, 21, 3), none = captured_fills(stream, memory, 0, 0), graph, kind;
+    hdcu_graph_node before, child, after;
+    hdcu_graph_exec exec;
+    BEGIN(stream);
+    OK(cuMemsetD8Async(memory, 1, 1, stream));
+    OK(cuMemcpyDtoDAsync(memory, memory + 32, 1, stream));
+    END(stream, 0);
+    kind = graph_of_end;
+    hdcu_memset_node_params params = {memory + 2, 0, 7, 1, 1, 1};
+    hdcu_memcpy3d region = {
+        .source_type = HDCU_MEMORYTYPE_DEVICE, .source_device = memory, .destination_type = HDCU_MEMORYTYPE_HOST,
+        .destination_host = pinned, .width_bytes = 3, .height = 1, .depth = 1,
+    };
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphAddMemsetNode(&before, graph, NULL, 0, &params, context));
+    OK(cuGraphAddChildGraphNode(&child, graph, &before, 1, one));
+    OK(cuGraphAddMemcpyNode(&after, graph, &child, 1, &region, context));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuGraphDestroy(one)); /* the node has its own */
+    OK(cuGraphLaunch(exec, stream));
+    OK(cuGraphExecChildGraphNodeSetParams(exec, child, other)); /* the launch in flight keeps its values */
+    OK(cuGraphDestroy(other));
+    OK(cuStreamSynchronize(stream));
+    ck_assert_int_eq(memcmp(pinned, "\1\2\7", 3), 0);
+    IS(cuGraphExecChildGraphNodeSetParams(exec, child, more), 910);
+    IS(cuGraphExecChildGraphNodeSetParams(exec, child, kind), 910);
+    IS(cuGraphExecChildGraphNodeSetParams(exec, child, none), 910);
+    IS(cuGraphExecChildGraphNodeSetParams(exec, child, graph), 910);
+    IS(cuGraphExecChildGraphNodeSetParams(exec, child, NULL), 1);
+    IS(cuGraphExecChildGraphNodeSetParams(exec, NULL, more), 1);
+    IS(cuGraphExecChildGraphNodeSetParams(exec, before, more), 1);
+    IS(cuGraphExecChildGraphNodeSetParams(NULL, child, more), 1);
+    OK(cuGraphLaunch(exec, stream));
+    OK(cuStreamSynchronize(stream));
+    ck_assert_int_eq(memcmp(pinned, "\13\14\7", 3), 0);
+    OK(cuGraphAddChildGraphNode(&child, graph, &after, 1, none));
+    IS(cuGraphExecChildGraphNodeSetParams(exec, child, none), 1); /* made later than the exec */
+    BEGIN(stream);
+    OK(cuMemAllocAsync(&allocated, 64, stream));
+    OK(cuMemFreeAsync(allocated, stream));
+    END(stream, 0);
+    IS(cuGraphAddChildGraphNode(&child, graph, NULL, 0, graph_of_end), 801);
+}
+END_TEST
+
+/* A child's own child is set with it. */
+START_TEST(nested_child_graphs_are_set_anew)
+{
+    soft_start();
+    hdcu_stream stream = new_stream(1);
+    hdcu_pointer memory = new_memory(64);
+    unsigned char *pinned = new_pinned(64);
+    hdcu_graph middle[2], graph;
+    hdcu_graph_node node, child;
+    hdcu_graph_exec exec;
+    for (int i = 0; i < 2; i++) {
+        hdcu_memset_node_params params = {memory + 2, 0, (unsigned)(7 + i), 1, 1, 1};
+        OK(cuGraphCreate(&middle[i], 0));
+        OK(cuGraphAddChildGraphNode(&node, middle[i], NULL, 0, captured_fills(stream, memory, i ? 11 : 1, 2)));
+        OK(cuGraphAddMemsetNode(&node, middle[i], &node, 1, &params, context));
+    }
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphAddChildGraphNode(&child, graph, NULL, 0, middle[0]));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuGraphExecChildGraphNodeSetParams(exec, child, middle[1]));
+    OK(cuGraphLaunch(exec, stream));
+    OK(cuMemcpyDtoHAsync(pinned, memory, 3, stream));
+    OK(cuStreamSynchronize(stream));
+    ck_assert_int_eq(memcmp(pinned, "\13\14\10", 3), 0);
+}
+END_TEST
+
 START_TEST(graphs_record_events_and_allocate)
 {
     soft_start();
@@ -456,8 +545,8 @@ int main(void)
 {
     Suite *suite = suite_create("soft_capture");
     GROUP(suite, "capture", capture_states, capture_across_streams, capture_ended_by_another_thread);
-    GROUP(suite, "graphs", graphs_run, graphs_record_events_and_allocate, cyclic_graphs_are_refused,
-          launches_block_at_their_depth);
+    GROUP(suite, "graphs", graphs_run, child_graphs_are_set_anew, nested_child_graphs_are_set_anew,
+          graphs_record_events_and_allocate, cyclic_graphs_are_refused, launches_block_at_their_depth);
     TCase *tables = tcase_create("tables");
     tcase_set_timeout(tables, 60);
     tcase_add_loop_test(tables, calls_beside_a_capture, 0, sizeof beside / sizeof *beside);

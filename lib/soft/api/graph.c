@@ -190,13 +190,26 @@ hdcu_result hdsoft__cuGraphAddEventWaitNode(hdcu_graph_node *out, hdcu_graph gra
                           HDCU_GRAPH_NODE_TYPE_WAIT_EVENT);
 }
 
+/* Only the graph that makes an allocation itself can be instantiated with it. */
+static bool allocates(hdcu_graph graph)
+{
+    for (size_t i = 0; i < graph->count; i++) {
+        unsigned type = graph->nodes[i]->type;
+        if (type == HDCU_GRAPH_NODE_TYPE_MEM_ALLOC || type == HDCU_GRAPH_NODE_TYPE_MEM_FREE)
+            return true;
+    }
+    return false;
+}
+
 hdcu_result hdsoft__cuGraphAddChildGraphNode(hdcu_graph_node *out, hdcu_graph graph,
                                              const hdcu_graph_node *dependencies, size_t count, hdcu_graph child)
 {
     hdsoft__graph *copy;
     int status = check_add(out, graph, dependencies, count);
+    if (!status && (!is_graph(child) || child == graph))
+        status = HDCU_ERROR_INVALID_VALUE;
     if (!status)
-        status = is_graph(child) && child != graph ? hdsoft__graph_clone(child, &copy) : HDCU_ERROR_INVALID_VALUE;
+        status = allocates(child) ? HDCU_ERROR_NOT_SUPPORTED : hdsoft__graph_clone(child, &copy);
     if (status)
         return (hdcu_result)status;
     hdcu_result added = add(out, graph, dependencies, count, HDCU_GRAPH_NODE_TYPE_GRAPH, NULL);
@@ -502,6 +515,17 @@ hdcu_result hdsoft__cuGraphExecMemsetNodeSetParams(hdcu_graph_exec exec, hdcu_gr
     if (!status)
         status = memset_task(params, &task);
     return replace(entry, status, task);
+}
+
+hdcu_result hdsoft__cuGraphExecChildGraphNodeSetParams(hdcu_graph_exec exec, hdcu_graph_node node, hdcu_graph child)
+{
+    hdsoft__exec_entry *entry;
+    int status = find_entry(exec, node, HDCU_GRAPH_NODE_TYPE_GRAPH, &entry);
+    if (!status && !is_graph(child))
+        status = HDCU_ERROR_INVALID_VALUE;
+    if (!status)
+        status = hdsoft__exec_update_child(exec, entry, node->child, child);
+    return (hdcu_result)status;
 }
 
 static int find_switchable(hdcu_graph_exec exec, hdcu_graph_node node, hdsoft__exec_entry **out)

@@ -216,7 +216,6 @@
     X(cuGraphEventWaitNodeGetEvent, "cuGraphEventWaitNodeGetEvent", 11010, GRAPHS)                                     \
     X(cuGraphEventWaitNodeSetEvent, "cuGraphEventWaitNodeSetEvent", 11010, GRAPHS)                                     \
     X(cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", 11070, GRAPHS)                         \
-    X(cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams", 11010, GRAPHS)                         \
     X(cuGraphExecEventRecordNodeSetEvent, "cuGraphExecEventRecordNodeSetEvent", 11010, GRAPHS)                         \
     X(cuGraphExecEventWaitNodeSetEvent, "cuGraphExecEventWaitNodeSetEvent", 11010, GRAPHS)                             \
     X(cuGraphExecGetFlags, "cuGraphExecGetFlags", 12000, GRAPHS)                                                       \

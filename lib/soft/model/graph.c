@@ -368,6 +368,26 @@ int hdsoft__exec_update(hdsoft__exec *exec, hdsoft__graph *graph, unsigned *resu
     return same ? 0 : HDCU_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
 }
 
+int hdsoft__exec_update_child(hdsoft__exec *exec, hdsoft__exec_entry *entry, hdsoft__graph *before,
+                              hdsoft__graph *after)
+{
+    hdsoft__exec old = {0}, fresh = {0};
+    hdsoft__exec_entry *inner = entry + 1; /* a child's places follow that of its begin, in the order of `old` */
+    int status = build(&old, before);
+    if (!status)
+        status = build(&fresh, after);
+    if (!status && judge_update(&old, &fresh) != HDCU_GRAPH_EXEC_UPDATE_SUCCESS)
+        status = HDCU_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    for (size_t i = 0; !status && i < fresh.count; i++) {
+        hdsoft__task *task = inner[i].task;
+        inner[i].task = fresh.entries[i].task;
+        fresh.entries[i].task = task;
+    }
+    clear_exec(&fresh);
+    clear_exec(&old);
+    return status == HDCU_ERROR_INVALID_VALUE ? HDCU_ERROR_GRAPH_EXEC_UPDATE_FAILURE : status; /* it has a cycle */
+}
+
 int hdsoft__exec_launch(hdsoft__exec *exec, hdsoft__stream *stream)
 {
     hdsoft__task **tasks = calloc(exec->order->count, sizeof *tasks);

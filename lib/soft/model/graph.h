@@ -67,6 +67,9 @@ void hdsoft__exec_destroy(hdsoft__exec *exec);
 hdsoft__exec_entry *hdsoft__exec_find(hdsoft__exec *exec, const hdsoft__node *node);
 /* Take over another graph's tasks if the shapes agree. *result is a HDCU_GRAPH_EXEC_UPDATE_...; 0, 2 or 910. */
 int hdsoft__exec_update(hdsoft__exec *exec, hdsoft__graph *graph, unsigned *result, hdsoft__node **at);
+/* The same for the part of it that came from a child graph's node; `entry` is that node's. 0, 2 or 910. */
+int hdsoft__exec_update_child(hdsoft__exec *exec, hdsoft__exec_entry *entry, hdsoft__graph *before,
+                              hdsoft__graph *after);
 int hdsoft__exec_launch(hdsoft__exec *exec, hdsoft__stream *stream);
 void hdsoft__precedence_release(hdsoft__precedence *order); /* NULL is fine */
 
