@@ -10,9 +10,26 @@
  *
  * Recorded can be: launches that are not cooperative; copies between device memory and pinned host memory or device
  * memory of the same device, of regions too; fills whose pattern has up to 4 bytes or repeats 4; operations without
- * effect (an empty grid, 0 bytes); waits among the recording queues, and for events that are complete. Everything else
- * returns HDRT_ERROR_UNSUPPORTED, records nothing and leaves the recording as it was. Memory that a graph uses must be
- * there whenever a replay runs; kernels' modules are kept by the graph.
+ * effect (an empty grid, 0 bytes); waits among the recording queues, and for events that are complete; the caller's own
+ * work (below). Everything else returns HDRT_ERROR_UNSUPPORTED, records nothing and leaves the recording as it was.
+ * Memory that a graph uses must be there whenever a replay runs; kernels' modules are kept by the graph, but not what
+ * the caller's own work uses.
+ *
+ * The caller's own work: on a queue whose stream is the caller's too (hdrt_queue_adopt, hdrt_queue_stream in
+ * hdrt/interop.h), what he enqueues there himself, from any thread, is recorded in call order with the queue's
+ * operations. All of it from one to the next call that enqueues on the queue, records an event of it or lets it wait,
+ * or to hdrt_graph_end, is one node; where there is nothing, there is none. Such a node counts as any other, from that
+ * next call on, also if the call then fails; hdrt_graph_set_launch and the others do not change it.
+ *
+ * For that the driver captures the stream, in relaxed mode, from hdrt_graph_begin to hdrt_graph_end, and its rules for
+ * captured streams (CUDA Driver API, stream management) hold: the stream must not be queried, synchronised or waited
+ * for; other streams that go on with its work by a CUevent must be joined by another one before the next call on the
+ * queue; CUevents of one such call's work mean nothing after the next; and recorded queues are ordered with each other
+ * by hdrt_queue_wait, not by CUevents. If a rule is broken, or the caller ends the capture, work of his is lost. Then
+ * the next such call on that queue returns HDRT_ERROR_CAPTURING and says what happened (hdrt_queue_record: a wait for
+ * its event does); from there on so does every call that would be recorded on any queue of the recording, and
+ * hdrt_graph_end. The same, with its status, if a driver call for it fails. Until the recording is ended nothing that
+ * is enqueued on the stream runs.
  *
  * A replay is one operation of the queue that it is enqueued on, ordered like any other: it comes after what is before
  * it there, and its event means that all its nodes are complete. Several replays may be in flight, on several queues.
@@ -48,13 +65,17 @@ HDRT_EXPORT hdrt_status hdrt_graph_create(hdrt_device *device, const hdrt_graph_
 HDRT_EXPORT void hdrt_graph_destroy(hdrt_graph *graph);
 
 /**
- * Record what is enqueued on these queues from now on. Their earlier work is not touched and goes on.
+ * Record what is enqueued on these queues from now on. Their earlier work is not touched and goes on. If the caller may
+ * enqueue on a queue's stream too, this call waits, if need be, until what was enqueued before is handed over, as
+ * hdrt_queue_stream does.
  *
  * A graph may be recorded again, whatever it has: until hdrt_graph_end, replays are of what it had before.
  * \param queues  `count` queues of the graph's device, 1 to HDRT_GRAPH_QUEUES, each once
  * \return HDRT_OK; HDRT_ERROR_INVALID_ARGUMENT  the graph is being recorded, or a queue is, or is of another device;
- *     HDRT_ERROR_UNSUPPORTED  a queue has a stream that the caller may enqueue on himself; HDRT_ERROR_QUEUE_FAILED,
- *     HDRT_ERROR_OUT_OF_MEMORY, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED. On failure no queue is recorded.
+ *     HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_OUT_OF_MEMORY, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED. If the caller may
+ *     enqueue on a queue's stream also HDRT_ERROR_CAPTURING  he captures it; HDRT_WOULD_BLOCK  as hdrt_queue_stream;
+ *     HDRT_ERROR_UNSUPPORTED  it is one of CUDA's default streams, or the driver lacks the interface (before CUDA
+ *     12.0); HDRT_ERROR_DRIVER, HDRT_ERROR_OUT_OF_DEVICE_MEMORY. On failure no queue is recorded, no stream captured.
  */
 HDRT_EXPORT hdrt_status hdrt_graph_begin(hdrt_graph *graph, hdrt_queue *const *queues, uint32_t count);
 
@@ -63,13 +84,16 @@ HDRT_EXPORT hdrt_status hdrt_graph_begin(hdrt_graph *graph, hdrt_queue *const *q
  *
  * Cheap where nothing but values changed since the last recording: nodes of the same kinds in the same order keep what
  * was built for them. Makes driver calls otherwise.
- * \return HDRT_OK; HDRT_ERROR_INVALID_ARGUMENT  no recording; HDRT_ERROR_DRIVER, HDRT_ERROR_OUT_OF_DEVICE_MEMORY,
- *     HDRT_ERROR_OUT_OF_MEMORY  it could not be built: the graph is what it was before the recording, which is over;
- *     HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED.
+ * \return HDRT_OK; HDRT_ERROR_INVALID_ARGUMENT  no recording; HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED. In all other
+ *     cases the graph is what it was before the recording, which is over: HDRT_ERROR_DRIVER,
+ *     HDRT_ERROR_OUT_OF_DEVICE_MEMORY, HDRT_ERROR_OUT_OF_MEMORY  it could not be built; HDRT_ERROR_CAPTURING, or what a
+ *     call returned before  the caller's own work was lost; HDRT_ERROR_UNSUPPORTED  the driver takes none of that work
+ *     into another graph that allocates or frees memory, or with it there are more than HDRT_GRAPH_NODES nodes.
  */
 HDRT_EXPORT hdrt_status hdrt_graph_end(hdrt_graph *graph);
 
-/** How many nodes the graph has; during a recording, how many were recorded, so the next one's number. 0 for NULL. */
+/** How many nodes the graph has; during a recording, how many were recorded, so the next one's number, where no work of
+ *  the caller's own waits to become one. Directly after a call that added a node: that one's number + 1. 0 for NULL. */
 HDRT_EXPORT uint32_t hdrt_graph_node_count(hdrt_graph *graph);
 
 /**

@@ -40,14 +40,18 @@ HDRT_EXPORT struct CUfunc_st *hdrt_kernel_function(const hdrt_kernel *kernel);
  * too. With HDRT_BACK_PRESSURE_WOULD_BLOCK, and in a host function of the queue, such calls return HDRT_WOULD_BLOCK
  * instead and enqueue nothing.
  *
- * \return HDRT_OK; HDRT_ERROR_UNSUPPORTED  the queue is not exclusive; HDRT_WOULD_BLOCK; HDRT_ERROR_QUEUE_FAILED;
- *     HDRT_ERROR_DEVICE_LOST.
+ * While the queue is recorded into a graph the stream is captured, and what the caller enqueues there becomes part of
+ * the graph (hdrt/graph.h has the rules); the capture is not his to end.
+ *
+ * \return HDRT_OK; HDRT_ERROR_UNSUPPORTED  the queue is not exclusive, or it is being recorded and its stream was not
+ *     given out before; HDRT_WOULD_BLOCK; HDRT_ERROR_QUEUE_FAILED; HDRT_ERROR_DEVICE_LOST.
  */
 HDRT_EXPORT hdrt_status hdrt_queue_stream(hdrt_queue *queue, struct CUstream_st **out_stream);
 
 /**
  * Make a queue on a foreign stream, which must outlive the queue and all events of it that are still waited for. Its
- * calls order themselves with the caller's own work as those of hdrt_queue_stream.
+ * calls order themselves with the caller's own work as those of hdrt_queue_stream, and so do its recordings. While the
+ * caller captures the stream himself, calls that would enqueue on the queue return HDRT_ERROR_CAPTURING.
  * \return as hdrt_queue_create; HDRT_ERROR_CAPTURING  the stream is being captured; HDRT_ERROR_INVALID_ARGUMENT  the
  *     stream is of another context.
  */

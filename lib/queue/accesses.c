@@ -216,6 +216,16 @@ static const char *add_operation(list *to, const hdrt__op *op, const hdrt_access
     }
 }
 
+static bool has_foreign(const hdrt__plan *plan)
+{
+    for (uint32_t i = 0; i < plan->count; i++) {
+        if (plan->nodes[i].kind == HDRT__PLAN_FOREIGN) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void hdrt__accesses_note(hdrt_queue *queue, uint64_t position, const hdrt__op *op, const hdrt_access_range *declared,
                          uint32_t count)
 {
@@ -233,6 +243,9 @@ void hdrt__accesses_note(hdrt_queue *queue, uint64_t position, const hdrt__op *o
     }
     if (op->kind == HDRT__OP_WAIT) {
         hdrt__order_wait(order, event, name, op->wait.event);
+    }
+    if (op->kind == HDRT__OP_REPLAY && has_foreign(op->replay.plan)) {
+        hdrt__order_wait_unknown(order, event, name); /* CUevents may be in it */
     }
     list_begin(&touched, queue->device->runtime);
     const char *words = add_operation(&touched, op, declared, count, what, sizeof what);

@@ -26,7 +26,12 @@ hdrt_status hdrt__check_capture(hdrt_queue *queue, const char *function)
     if (status != HDRT_OK) {
         return status;
     }
-    hdrt__call call = HDRT__CALL(queue->device->driver, cuStreamIsCapturing, queue->stream->handle, &capturing);
+    hdrt__call call = {HDCU_SUCCESS, "cuStreamIsCapturing"};
+    pthread_mutex_lock(&queue->stream->commit); /* under which a recording begins */
+    if (!hdrt__is_recorded(queue)) {
+        call = HDRT__CALL(queue->device->driver, cuStreamIsCapturing, queue->stream->handle, &capturing);
+    }
+    pthread_mutex_unlock(&queue->stream->commit);
     status = hdrt__device_check(queue->device, call, "%s: queue '%s'", function, HDRT__QUEUE_NAME(queue));
     hdrt__device_leave(queue->device, &scope);
     if (status == HDRT_OK && capturing != HDCU_STREAM_CAPTURE_STATUS_NONE) {
@@ -216,6 +221,13 @@ static hdrt_status reserve_recorded(hdrt__enqueue *enqueue, hdrt__op_kind kind, 
     return HDRT_OK;
 }
 
+/* The caller's own work comes before an operation that can be recorded. */
+static hdrt_status cut_before(const hdrt__enqueue *enqueue, hdrt__op_kind kind)
+{
+    hdrt_status status = hdrt__record_check(enqueue->function, kind);
+    return status == HDRT_OK ? hdrt__record_cut(enqueue->queue, enqueue->function) : status;
+}
+
 /* On HDRT_OK there is room, and the lock is held. */
 static hdrt_status lock_with_room(hdrt_queue *queue)
 {
@@ -253,7 +265,10 @@ hdrt_status hdrt__enqueue_room(hdrt__enqueue *enqueue)
 hdrt_status hdrt__enqueue_reserve(hdrt__enqueue *enqueue, hdrt__op_kind kind, hdrt__op **out_op)
 {
     hdrt_queue *queue = enqueue->queue;
-    hdrt_status status = lock_with_room(queue);
+    hdrt_status status = hdrt__is_recorded(queue) ? cut_before(enqueue, kind) : HDRT_OK;
+    if (status == HDRT_OK) {
+        status = lock_with_room(queue);
+    }
     if (status != HDRT_OK) {
         return status;
     }

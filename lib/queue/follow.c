@@ -401,9 +401,11 @@ hdrt_status hdrt__follow_points(hdrt_queue *queue, hdrt__stream *stream, bool id
         pthread_mutex_unlock(&stream->commit);
         return HDRT_WOULD_BLOCK;
     }
-    /* The points are the committer's: only it changes them. */
+    /* The points are the committer's: only it changes them. The stream of a recorded queue may be captured, where no
+       wait may come, also not one for itself, which is only ever made since somebody asked for all of them. */
     for (uint8_t i = 0; i < queue->point_count; i++) {
-        needed[i] = !left_out(stream, &hdrt__points(queue)[i]);
+        const hdrt__point *point = &hdrt__points(queue)[i];
+        needed[i] = !left_out(stream, point) && !(point->stream == stream && atomic_load(&queue->is_recorded));
         any |= needed[i];
     }
     hdrt__stream_due(stream, queue);

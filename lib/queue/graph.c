@@ -150,9 +150,11 @@ hdrt_status hdrt_graph_begin(hdrt_graph *graph, hdrt_queue *const *queues, uint3
     return status;
 }
 
-/* The recording, ended, and its plan; NULL: there is none. The graph is BUILDING then. */
-static hdrt__plan *end_recording(hdrt_graph *graph)
+/* The recording, ended, and its plan; NULL: there is none. The graph is BUILDING then. *out_status: what broke it.
+   `keep`: the plan is wanted. */
+static hdrt__plan *end_recording(hdrt_graph *graph, bool keep, hdrt_status *out_status)
 {
+    *out_status = HDRT_OK;
     pthread_mutex_lock(&graph->lock);
     struct hdrt__graph_recording *recording = graph->recording;
     if (recording) {
@@ -163,7 +165,7 @@ static hdrt__plan *end_recording(hdrt_graph *graph)
     if (!recording) {
         return NULL;
     }
-    hdrt__graph_recording_end(recording);
+    *out_status = hdrt__graph_recording_end(recording, keep);
     return hdrt__graph_recording_destroy(recording);
 }
 
@@ -191,17 +193,20 @@ hdrt_status hdrt_graph_end(hdrt_graph *graph)
     if (!graph || status == HDRT_ERROR_FORKED) {
         return status;
     }
-    hdrt__plan *plan = end_recording(graph); /* on a lost device too: the queues go on failing by themselves */
+    hdrt_status broken;
+    /* On a lost device too: the queues go on failing by themselves. */
+    hdrt__plan *plan = end_recording(graph, true, &broken);
     if (!plan) {
         return status != HDRT_OK ? status
                                  : hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
                                               "hdrt_graph_end: graph '%s' is not being recorded", graph->name);
     }
-    hdrt__accesses_check_plan(graph->device, graph->name, plan);
-    pthread_mutex_lock(&graph->lock);
-    hdrt__graph_stamp(graph, plan);
-    pthread_mutex_unlock(&graph->lock);
+    status = status == HDRT_OK ? broken : status;
     if (status == HDRT_OK) {
+        hdrt__accesses_check_plan(graph->device, graph->name, plan);
+        pthread_mutex_lock(&graph->lock);
+        hdrt__graph_stamp(graph, plan);
+        pthread_mutex_unlock(&graph->lock);
         status = hdrt__graph_provide(graph, plan, NULL);
     }
     pthread_mutex_lock(&graph->lock);
@@ -217,7 +222,8 @@ hdrt_status hdrt_graph_end(hdrt_graph *graph)
 void hdrt_graph_destroy(hdrt_graph *graph)
 {
     if (graph && !hdrt__runtime_forked(graph->device->runtime)) {
-        hdrt__plan_drop(end_recording(graph));
+        hdrt_status broken;
+        hdrt__plan_drop(end_recording(graph, false, &broken));
         hdrt__graph_drop(graph);
     }
 }
@@ -265,6 +271,9 @@ static hdrt_status use_host_memory(const hdrt__enqueue *enqueue, const hdrt__pla
     hdrt_status status = HDRT_OK;
     for (uint32_t i = 0; i < plan->count && status == HDRT_OK; i++) {
         const hdrt__plan_node *node = &plan->nodes[i];
+        if (node->kind == HDRT__PLAN_FOREIGN) { /* who knows what it writes */
+            atomic_store(&enqueue->queue->hazard, enqueue->position);
+        }
         if (node->kind != HDRT__PLAN_COPY) {
             continue;
         }

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "driver/error.h"
 #include "jit/kernel.h"
+#include "queue/foreign.h"
 
 bool hdrt__graph_instance_possible(const hdrt__driver_table *driver)
 {
@@ -87,6 +88,9 @@ static hdrt__call add_node(hdrt_device *device, hdrt__graph_instance *instance, 
         fill = fill_params(node);
         return HDRT__CALL(driver, cuGraphAddMemsetNode, out_node, instance->graph, after, count, &fill,
                           device->context);
+    case HDRT__PLAN_FOREIGN:
+        return HDRT__CALL(driver, cuGraphAddChildGraphNode, out_node, instance->graph, after, count,
+                          node->foreign->graph);
     case HDRT__PLAN_NOTHING:
         break;
     }
@@ -192,6 +196,9 @@ static hdrt__call set_node(hdrt_device *device, hdrt__graph_instance *instance, 
         fill = fill_params(node);
         return HDRT__CALL(driver, cuGraphExecMemsetNodeSetParams, instance->exec, instance->nodes[i], &fill,
                           device->context);
+    case HDRT__PLAN_FOREIGN:
+        return HDRT__CALL(driver, cuGraphExecChildGraphNodeSetParams, instance->exec, instance->nodes[i],
+                          node->foreign->graph);
     case HDRT__PLAN_NOTHING:
         break;
     }

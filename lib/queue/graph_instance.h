@@ -2,7 +2,8 @@
 /*
  * Instances of explicit graphs: a driver's graph and its executable form, built from a plan and brought to another
  * plan's values, if that has the same topology, by setting the nodes whose stamps differ. Built always by the
- * explicit interface, never by capturing a stream. Inside the device's scope; who calls has the instance for himself.
+ * explicit interface; what was captured is a child graph in it, of which the driver makes its own copy. Inside the
+ * device's scope; who calls has the instance for himself.
  */
 #ifndef HDRT_QUEUE_GRAPH_INSTANCE_H
 #define HDRT_QUEUE_GRAPH_INSTANCE_H

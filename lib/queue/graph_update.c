@@ -14,7 +14,7 @@ typedef struct change {
     hdrt__plan_node *node;
 } change;
 
-static const char *const kind_names[] = {"nothing", "a launch", "a copy", "a fill"};
+static const char *const kind_names[] = {"nothing", "a launch", "a copy", "a fill", "the caller's own work"};
 
 /* Under the graph's lock. */
 static hdrt_status check_node(const hdrt_graph *graph, uint32_t number, hdrt__plan_kind kind, const char *function)

@@ -34,6 +34,21 @@ static hdrt_status make_stream(hdrt_queue *queue)
     return status;
 }
 
+/* From here on the caller may enqueue there: not if the queue is being recorded and was not his before. */
+static hdrt_status give_stream(hdrt_queue *queue, bool *out_recorded)
+{
+    pthread_mutex_lock(&queue->lock);
+    *out_recorded = hdrt__is_recorded(queue);
+    bool given = !*out_recorded || atomic_load(&queue->foreign_work);
+    if (given) {
+        atomic_store(&queue->foreign_work, true);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return given ? HDRT_OK
+                 : hdrt__record_refuse("hdrt_queue_stream",
+                                       "work of the caller's on a stream that he had not before it began");
+}
+
 hdrt_status hdrt_queue_stream(hdrt_queue *queue, struct CUstream_st **out_stream)
 {
     if (!out_stream) {
@@ -50,14 +65,18 @@ hdrt_status hdrt_queue_stream(hdrt_queue *queue, struct CUstream_st **out_stream
                           "it with hdrt_queue_options.exclusive",
                           HDRT__QUEUE_NAME(queue));
     }
-    if (hdrt__is_recorded(queue)) {
-        return hdrt__record_refuse("hdrt_queue_stream", "work of the caller's");
-    }
+    bool recorded;
     status = queue->stream ? HDRT_OK : make_stream(queue);
+    if (status == HDRT_OK) {
+        status = give_stream(queue, &recorded);
+    }
     if (status != HDRT_OK) {
         return status;
     }
-    atomic_store(&queue->foreign_work, true);
+    if (recorded) { /* nothing is before that would have to be handed over */
+        *out_stream = queue->stream->handle;
+        return HDRT_OK;
+    }
     hdrt__order_foreign(queue->device->runtime->order, hdrt__timeline_event(queue->entry.timeline, 0),
                         HDRT__QUEUE_NAME(queue));
     /* What was enqueued before comes before the caller's own work. */

@@ -18,7 +18,7 @@ static void take_foreign_position(hdrt_queue *queue)
 {
     hdrt__enqueue enqueue;
     hdrt__op *op;
-    if (!atomic_load_explicit(&queue->foreign_work, memory_order_relaxed)) {
+    if (!atomic_load_explicit(&queue->foreign_work, memory_order_relaxed) || hdrt__is_recorded(queue)) {
         return;
     }
     enqueue.queue = queue;

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "jit/kernel.h"
+#include "queue/foreign.h"
 
 /* ---- making and ending ------------------------------------------------------------------------------------------- */
 
@@ -34,6 +35,8 @@ void hdrt__plan_drop(hdrt__plan *plan)
         if (plan->nodes[i].kind == HDRT__PLAN_LAUNCH) {
             free(plan->nodes[i].launch.parameters);
             hdrt__module_release(plan->nodes[i].launch.kernel->module);
+        } else if (plan->nodes[i].kind == HDRT__PLAN_FOREIGN) {
+            hdrt__foreign_drop(plan->nodes[i].foreign);
         }
     }
     free(plan->after);
@@ -44,6 +47,9 @@ void hdrt__plan_drop(hdrt__plan *plan)
 /* A node's own copy of what it has outside. */
 static bool copy_outside(hdrt__plan_node *node)
 {
+    if (node->kind == HDRT__PLAN_FOREIGN) {
+        hdrt__foreign_hold(node->foreign);
+    }
     if (node->kind != HDRT__PLAN_LAUNCH) {
         return true;
     }
@@ -209,35 +215,66 @@ static hdrt_status node_from(hdrt__plan_node *node, const char *function, const 
     }
 }
 
-hdrt_status hdrt__plan_add(hdrt__plan *plan, const char *function, const hdrt__op *op, const uint32_t *after,
-                           uint32_t after_count)
+static hdrt_status reserve(hdrt__plan *plan, const char *function, uint32_t after_count)
 {
-    hdrt__plan_node node = {.after_first = plan->after_total, .after_count = after_count};
     if (plan->count == HDRT_GRAPH_NODES) {
         return hdrt__fail(HDRT_ERROR_UNSUPPORTED, "%s: a graph has at most %u nodes: end this one and begin another",
                           function, HDRT_GRAPH_NODES);
     }
-    if (!make_room(plan, after_count)) {
-        return HDRT_ERROR_OUT_OF_MEMORY;
-    }
-    hdrt_status status = node_from(&node, function, op);
-    if (status != HDRT_OK) {
-        return status;
-    }
+    return make_room(plan, after_count) ? HDRT_OK : HDRT_ERROR_OUT_OF_MEMORY;
+}
+
+/* There is room. */
+static void append(hdrt__plan *plan, hdrt__plan_node *node, const uint32_t *after, uint32_t after_count)
+{
+    node->after_first = plan->after_total;
+    node->after_count = after_count;
     if (after_count) {
         memcpy(plan->after + plan->after_total, after, after_count * sizeof *after);
     }
     plan->after_total += after_count;
-    plan->nodes[plan->count++] = node;
-    return HDRT_OK;
+    plan->nodes[plan->count++] = *node;
+}
+
+hdrt_status hdrt__plan_add(hdrt__plan *plan, const char *function, const hdrt__op *op, const uint32_t *after,
+                           uint32_t after_count)
+{
+    hdrt__plan_node node = {.stamp = 0};
+    hdrt_status status = reserve(plan, function, after_count);
+    if (status == HDRT_OK) {
+        status = node_from(&node, function, op);
+    }
+    if (status == HDRT_OK) {
+        append(plan, &node, after, after_count);
+    }
+    return status;
+}
+
+hdrt_status hdrt__plan_add_foreign(hdrt__plan *plan, const char *function, hdrt__foreign *part, const uint32_t *after,
+                                   uint32_t after_count)
+{
+    hdrt__plan_node node = {.kind = HDRT__PLAN_FOREIGN, .foreign = part};
+    hdrt_status status = reserve(plan, function, after_count);
+    if (status == HDRT_OK) {
+        append(plan, &node, after, after_count);
+    }
+    return status;
 }
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
-/* The driver lets a copy's addresses change, but not on which side the host is. */
-static bool same_sides(const hdrt__region *a, const hdrt__region *b)
+/* The driver lets a copy's addresses change, but not on which side the host is; and of captured work all but its shape,
+   of which this is what costs nothing to know. */
+static bool same_shape(const hdrt__plan_node *a, const hdrt__plan_node *b)
 {
-    return !a->dst.host == !b->dst.host && !a->src.host == !b->src.host;
+    switch ((hdrt__plan_kind)a->kind) {
+    case HDRT__PLAN_COPY:
+        return !a->copy.dst.host == !b->copy.dst.host && !a->copy.src.host == !b->copy.src.host;
+    case HDRT__PLAN_FOREIGN:
+        return a->foreign->nodes == b->foreign->nodes;
+    default:
+        return true;
+    }
 }
 
 bool hdrt__plan_same_topology(const hdrt__plan *a, const hdrt__plan *b)
@@ -248,7 +285,7 @@ bool hdrt__plan_same_topology(const hdrt__plan *a, const hdrt__plan *b)
     for (uint32_t i = 0; i < a->count; i++) {
         const hdrt__plan_node *x = &a->nodes[i], *y = &b->nodes[i];
         if (x->kind != y->kind || x->after_count != y->after_count || x->after_first != y->after_first ||
-            (x->kind == HDRT__PLAN_COPY && !same_sides(&x->copy, &y->copy))) {
+            !same_shape(x, y)) {
             return false;
         }
     }
@@ -286,6 +323,8 @@ bool hdrt__plan_same_values(const hdrt__plan_node *a, const hdrt__plan_node *b)
     case HDRT__PLAN_FILL:
         return a->fill.dst == b->fill.dst && a->fill.count == b->fill.count &&
                a->fill.element_bytes == b->fill.element_bytes && a->fill.value == b->fill.value;
+    case HDRT__PLAN_FOREIGN:
+        return a->foreign == b->foreign;
     case HDRT__PLAN_NOTHING:
         break;
     }

@@ -2,7 +2,7 @@
 /*
  * Plans: what an explicit graph does, as data. A plan is built node by node by a recording (record.h), belongs to a
  * graph (graph.h), and is what a replay keeps until it is over. Shared plans never change: whoever wants another
- * value copies first. No driver call is made here but by the modules' last release.
+ * value copies first. No driver call is made here but by the last release of modules and captured work.
  *
  * A node's stamp changes with its values, so that an instance knows which of its nodes to set; two plans of the same
  * topology have nodes of the same kinds that come after the same ones.
@@ -17,11 +17,14 @@
 #include "queue/op.h"
 #include "queue/region.h"
 
+struct hdrt__foreign;
+
 typedef enum hdrt__plan_kind {
     HDRT__PLAN_NOTHING,
     HDRT__PLAN_LAUNCH,
     HDRT__PLAN_COPY,
     HDRT__PLAN_FILL,
+    HDRT__PLAN_FOREIGN,
 } hdrt__plan_kind;
 
 typedef struct hdrt__plan_fill {
@@ -43,6 +46,7 @@ typedef struct hdrt__plan_node {
         } launch;
         hdrt__region copy;
         hdrt__plan_fill fill;
+        struct hdrt__foreign *foreign; /* held */
     };
 } hdrt__plan_node;
 
@@ -60,7 +64,7 @@ hdrt__plan *hdrt__plan_create(void);
 /* One of the caller's with the same nodes. NULL with a message if there is no memory. */
 hdrt__plan *hdrt__plan_copy(const hdrt__plan *plan);
 void hdrt__plan_hold(hdrt__plan *plan);
-/* Under no lock: modules may be unloaded. NULL accepted. */
+/* Under no lock: modules may be unloaded, and captured work destroyed. NULL accepted. */
 void hdrt__plan_drop(hdrt__plan *plan);
 
 /*
@@ -69,6 +73,10 @@ void hdrt__plan_drop(hdrt__plan *plan);
  */
 hdrt_status hdrt__plan_add(hdrt__plan *plan, const char *function, const hdrt__op *op, const uint32_t *after,
                            uint32_t after_count);
+
+/* The same for a part of the caller's own work. On HDRT_OK the caller's hold goes with it. */
+hdrt_status hdrt__plan_add_foreign(hdrt__plan *plan, const char *function, struct hdrt__foreign *part,
+                                   const uint32_t *after, uint32_t after_count);
 
 /* A fill as one node does it. \return false: the pattern is longer than 4 bytes and does not repeat them. */
 bool hdrt__plan_fill_from(hdrt__plan_fill *fill, hdrt_ptr dst, const void *pattern, uint32_t pattern_bytes,

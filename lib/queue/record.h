@@ -7,13 +7,19 @@
  * recording is a copy of a frontier; its timeline has failed from the beginning, so that whoever else waits for it is
  * told.
  *
+ * What the caller enqueues himself on the stream of such a queue is captured (foreign.h). Each call that adds a node,
+ * takes an event or waits cuts first, so that what was captured becomes a node before it. If captured work is lost the
+ * recording is broken: from there on each such call says why, and so does its end.
+ *
  * Locks: queue->is_recorded is set and read under the queue's lock (or read without, and then again with it); the
- * recording's own lock is taken under that, and is a leaf but for the timelines'.
+ * recording's own lock is taken under that, and is a leaf but for the timelines'. A capture begins and ends under its
+ * stream's commit lock, which comes before both.
  */
 #ifndef HDRT_QUEUE_RECORD_H
 #define HDRT_QUEUE_RECORD_H
 
 #include "queue/enqueue.h"
+#include "queue/foreign.h"
 #include "queue/graph.h"
 
 typedef struct hdrt__recorded_queue {
@@ -22,13 +28,15 @@ typedef struct hdrt__recorded_queue {
     uint32_t index;
     hdrt__held held; /* in the queue's list */
     uint32_t *frontier; /* numbers of nodes, from 1; 0: none. One for each recording queue */
+    hdrt__capture capture; /* of its stream, if the caller may enqueue there */
 } hdrt__recorded_queue;
 
 /* Begin to record the queues, checked to be of the graph's device. */
 hdrt_status hdrt__graph_recording_create(hdrt_graph *graph, hdrt_queue *const *queues, uint32_t count,
                                    struct hdrt__graph_recording **out_recording);
-/* Let go of the queues: they run again what they are given. */
-void hdrt__graph_recording_end(struct hdrt__graph_recording *recording);
+/* Let go of the queues: they run again what they are given. What is still captured becomes nodes, or, not to `keep` it,
+ * is dropped. \return HDRT_OK, or what broke the recording. */
+hdrt_status hdrt__graph_recording_end(struct hdrt__graph_recording *recording, bool keep);
 /* Ended. \return its plan, the caller's. */
 hdrt__plan *hdrt__graph_recording_destroy(struct hdrt__graph_recording *recording);
 uint32_t hdrt__graph_recording_count(struct hdrt__graph_recording *recording);
@@ -37,6 +45,9 @@ uint32_t hdrt__graph_recording_count(struct hdrt__graph_recording *recording);
 hdrt_status hdrt__record_check(const char *function, hdrt__op_kind kind);
 /* Always HDRT_ERROR_UNSUPPORTED. `what`: a kind of operation. */
 hdrt_status hdrt__record_refuse(const char *function, const char *what);
+/* Under no lock: if the queue is being recorded, what the caller enqueued on its stream himself becomes a node.
+ * \return HDRT_OK, or what broke the recording. */
+hdrt_status hdrt__record_cut(hdrt_queue *queue, const char *function);
 /* Under the queue's lock: enqueue->recorded becomes a node, and what it has outside is given up. */
 hdrt_status hdrt__record_operation(hdrt__enqueue *enqueue);
 /* If the queue is being recorded: true, and the outcome. */

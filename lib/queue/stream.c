@@ -472,7 +472,7 @@ static uint32_t land(hdrt__stream *stream, hdrt__flight *landed, uint32_t capaci
     return count;
 }
 
-/* A stream that its owner is capturing now cannot be asked: its events would become part of the capture. */
+/* A stream that is being captured gets no marks, which would become part of the capture; those that it has tell. */
 static bool being_captured(const hdrt__stream *stream)
 {
     unsigned capturing = HDCU_STREAM_CAPTURE_STATUS_NONE;
@@ -492,10 +492,10 @@ hdrt_status hdrt__stream_poll(hdrt__stream *stream, uint64_t sequence)
     hdrt__device_hold(device); /* the last flight may be the last that kept it */
     do {
         pthread_mutex_lock(&stream->commit);
-        if (!asked && inside && !hdrt__device_is_lost(device) && hdrt__stream_outstanding(stream) &&
-            !being_captured(stream)) {
+        if (!asked && inside && !hdrt__device_is_lost(device) && hdrt__stream_outstanding(stream)) {
             uint64_t end = atomic_load(&stream->sequence);
-            status = ask(stream, sequence < end ? sequence : end);
+            status = being_captured(stream) ? ask_from_oldest(stream, stream->mark_count)
+                                            : ask(stream, sequence < end ? sequence : end);
         }
         asked = true;
         if (hdrt__device_is_lost(device)) { /* nothing of it will be heard again: let go of the queues */
