@@ -162,6 +162,13 @@ static hdrt__waited drain_wait(hdrt_queue *queue, hdrt__op *op)
     case HDRT__WAITED_DONE:
         break;
     }
+    /* The caller's own work on the stream comes after the wait too. */
+    if (atomic_load_explicit(&queue->foreign_work, memory_order_relaxed) && gather_points(queue, position) != HDRT_OK) {
+        if (atomic_load(&queue->state) == HDRT__QUEUE_OPEN) {
+            hdrt__queue_fail(queue, position);
+        }
+        return HDRT__WAITED_DONE;
+    }
     hdrt__op_release(queue, op, false);
     commit_position(queue, position);
     consume(queue, 1);

@@ -440,6 +440,17 @@ hdrt_status hdrt__enqueue_nothing(hdrt__enqueue *enqueue)
     return status == HDRT_OK ? hdrt__enqueue_publish(enqueue) : status;
 }
 
+hdrt_status hdrt__enqueue_foreign(hdrt_queue *queue, const char *function)
+{
+    hdrt__enqueue enqueue;
+    hdrt__op *op;
+    hdrt_status status = hdrt__enqueue_begin(&enqueue, queue, function);
+    if (status == HDRT_OK) {
+        status = hdrt__enqueue_reserve(&enqueue, HDRT__OP_FOREIGN, &op);
+    }
+    return status == HDRT_OK ? hdrt__enqueue_publish(&enqueue) : status;
+}
+
 /* ---- waiting for the hand-over ----------------------------------------------------------------------------------- */
 
 hdrt_status hdrt__wait_handed_over(hdrt_queue *queue, uint64_t position)

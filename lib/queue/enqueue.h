@@ -72,6 +72,11 @@ static inline hdrt_event hdrt__enqueue_event(const hdrt__enqueue *enqueue)
 /* Wait until what was enqueued up to `position` is handed over, by the back-pressure policy; or whatever that is. */
 hdrt_status hdrt__wait_committed(hdrt_queue *queue, uint64_t position, const char *function);
 hdrt_status hdrt__wait_handed_over(hdrt_queue *queue, uint64_t position);
+/*
+ * An operation that stands for the caller's own work on the queue's stream: what the queue waits for, the stream waits for
+ * then too, and a mark comes after it.
+ */
+hdrt_status hdrt__enqueue_foreign(hdrt_queue *queue, const char *function);
 /* HDRT_ERROR_CAPTURING while the stream, on which the caller may enqueue too, is being captured by him. */
 hdrt_status hdrt__check_capture(hdrt_queue *queue, const char *function);
 /* Free a range when what is enqueued now is complete. */

@@ -49,6 +49,32 @@ static hdrt_status give_stream(hdrt_queue *queue, bool *out_recorded)
                                        "work of the caller's on a stream that he had not before it began");
 }
 
+/* Whether the queue waits for something that its stream does not wait for yet. */
+static bool waits_for_others(hdrt_queue *queue)
+{
+    bool waits = false;
+    hdrt__points_lock(queue);
+    for (uint8_t i = 0; i < queue->point_count; i++) {
+        const hdrt__point *point = &hdrt__points(queue)[i];
+        waits |= point->stream != queue->stream && !hdrt__point_complete(point);
+    }
+    hdrt__points_unlock(queue);
+    return waits;
+}
+
+/* What was enqueued before comes before the caller's own work; waits too, also those from when he had no stream. */
+static hdrt_status bring_before(hdrt_queue *queue)
+{
+    hdrt_status status = hdrt__wait_committed(queue, hdrt__queue_position(queue), "hdrt_queue_stream");
+    if (status == HDRT_OK && waits_for_others(queue)) {
+        status = hdrt__enqueue_foreign(queue, "hdrt_queue_stream");
+        if (status == HDRT_OK) {
+            status = hdrt__wait_committed(queue, hdrt__queue_position(queue), "hdrt_queue_stream");
+        }
+    }
+    return status;
+}
+
 hdrt_status hdrt_queue_stream(hdrt_queue *queue, struct CUstream_st **out_stream)
 {
     if (!out_stream) {
@@ -79,8 +105,7 @@ hdrt_status hdrt_queue_stream(hdrt_queue *queue, struct CUstream_st **out_stream
     }
     hdrt__order_foreign(queue->device->runtime->order, hdrt__timeline_event(queue->entry.timeline, 0),
                         HDRT__QUEUE_NAME(queue));
-    /* What was enqueued before comes before the caller's own work. */
-    status = hdrt__wait_committed(queue, hdrt__queue_position(queue), "hdrt_queue_stream");
+    status = bring_before(queue);
     *out_stream = status == HDRT_OK ? queue->stream->handle : NULL;
     return status;
 }

@@ -228,16 +228,8 @@ static recording *recording_new(hdrt_graph *graph, hdrt_queue *const *queues, ui
  */
 static hdrt_status settle(hdrt_queue *queue)
 {
-    hdrt__enqueue enqueue;
-    hdrt__op *op;
-    if (!is_captured(queue) || hdrt__is_recorded(queue)) {
-        return HDRT_OK;
-    }
-    hdrt_status status = hdrt__enqueue_begin(&enqueue, queue, "hdrt_graph_begin");
-    if (status == HDRT_OK) {
-        status = hdrt__enqueue_reserve(&enqueue, HDRT__OP_FOREIGN, &op);
-    }
-    return status == HDRT_OK ? hdrt__enqueue_publish(&enqueue) : status;
+    bool needed = is_captured(queue) && !hdrt__is_recorded(queue);
+    return needed ? hdrt__enqueue_foreign(queue, "hdrt_graph_begin") : HDRT_OK;
 }
 
 /* The queue is recorded: nothing is published any more but flights, which have no commands. */

@@ -762,6 +762,65 @@ START_TEST(an_adopted_queue_keeps_the_callers_order)
 }
 END_TEST
 
+/* The caller's own work comes after a wait, with no operation of the queue between them: on an adopted stream, and on one
+ * that was given out before the wait, or after. */
+START_TEST(a_wait_holds_up_the_callers_work)
+{
+    static gate gates[3] = {GATE_INIT, GATE_INIT, GATE_INIT};
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    struct CUstream_st *stream;
+    hdrt_queue *queue, *other = make_queue("other");
+    hdrt_ptr memory;
+    push_call push;
+    stream_create create;
+    stream_call destroy, query;
+    set_call set;
+    unsigned back;
+    find(&push, "cuCtxPushCurrent_v2");
+    find(&create, "cuStreamCreate");
+    find(&destroy, "cuStreamDestroy_v2");
+    find(&query, "cuStreamQuery");
+    find(&set, "cuMemsetD32Async");
+    CK_OK(hdrt_alloc(other, 64, &memory));
+    CK_OK(hdrt_fill(other, memory, "", 1, 64));
+    CK_OK(hdrt_queue_synchronize(other));
+    if (_i == 0) {
+        ck_assert_int_eq(push(hdrt_device_context(dev)), 0);
+        ck_assert_int_eq(create(&stream, 1), 0);
+        CK_OK(hdrt_queue_adopt(dev, stream, NULL, &queue));
+    } else {
+        options.exclusive = true;
+        ck_assert_int_eq(push(hdrt_device_context(dev)), 0);
+        CK_OK(hdrt_queue_create(dev, &options, &queue));
+    }
+    if (_i == 1) {
+        CK_OK(hdrt_queue_stream(queue, &stream));
+    }
+    gate_hold(&gates[_i], other);
+    CK_OK(hdrt_fill(other, memory, "a", 1, 4));
+    CK_OK(hdrt_queue_wait(queue, hdrt_queue_record(other)));
+    if (_i == 2) {
+        CK_OK(hdrt_queue_stream(queue, &stream));
+    }
+    ck_assert_int_eq(set(memory, 7, 1, stream), 0);
+    usleep(20000);
+    ck_assert_int_eq(query(stream), 600); /* not ready */
+    gate_open(&gates[_i]);
+    CK_OK(hdrt_queue_wait(other, hdrt_queue_record(queue)));
+    CK_OK(hdrt_copy_dtoh(other, &back, memory, 4));
+    CK_OK(hdrt_queue_synchronize(other));
+    ck_assert_uint_eq(back, 7);
+    CK_OK(hdrt_free(other, memory));
+    CK_OK(hdrt_queue_synchronize(other));
+    hdrt_queue_destroy(queue);
+    CK_OK(hdrt_device_synchronize(dev));
+    if (_i == 0) {
+        ck_assert_int_eq(destroy(stream), 0);
+    }
+    hdrt_queue_destroy(other);
+}
+END_TEST
+
 static TCase *add_tcase(Suite *suite, const char *name, void (*setup)(void))
 {
     TCase *tcase = tcase_create(name);
@@ -789,6 +848,7 @@ int main(void)
     tcase_add_test(tcase, queues_come_and_go_without_the_driver);
     tcase_add_test(tcase, idle_queues_own_no_ring);
     tcase_add_test(tcase, an_adopted_queue_keeps_the_callers_order);
+    tcase_add_loop_test(tcase, a_wait_holds_up_the_callers_work, 0, 3);
     tcase_add_loop_test(tcase, a_wait_holds_up_nothing_before_it, 0, 2);
     tcase_add_test(add_tcase(suite, "two devices", setup_two), queues_of_two_devices_wait_for_each_other);
     tcase_add_test(add_tcase(suite, "few streams", setup_few_streams), streams_stay_within_their_limit);
