@@ -355,15 +355,16 @@ START_TEST(test_first_launches_in_flight)
 {
     for (uint32_t i = 0; i < 40; i++) {
         for (uint32_t again = 0; again < 2; again++) {
-            run_loop(0, numbered + i, 2, 0, 2, false);
+            run_loop(0, numbered + i, 4, 0, 4, false);
         }
     }
     ck_assert_uint_eq(counts().built, 16);
     synchronize(0);
     for (uint32_t i = 0; i < 40; i++) {
-        run_loop(0, numbered + i, 2, 0, 2, false);
+        run_loop(0, numbered + i, 4, 0, 4, false);
     }
-    ck_assert_uint_eq(counts().built, 32);
+    ck_assert_uint_gt(counts().built, 16);
+    ck_assert_uint_le(counts().built, 32);
     check_sum(0);
 }
 END_TEST
