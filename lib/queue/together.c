@@ -13,8 +13,6 @@
 /* Launches that take at least so long wait for others: until a piece is full, or nobody has come for a while. */
 #define LEAST_US 200u
 #define QUIET_NS 25000u
-/* Kernels in the first piece of a burst; each further one has twice as many, up to HDRT__WIDE_LIMIT. */
-#define FIRST_PIECE 32u
 /* Most queues in it. */
 #define MOST 4096u
 /* How often streams are asked whether they are idle. */
@@ -24,12 +22,11 @@ struct hdrt__together {
     hdrt__wide *wide;
     hdrt_queue *queues[MOST]; /* a ring */
     uint32_t first, count;
-    uint32_t piece;   /* how many make a full one */
     uint32_t singles; /* the first ones, for which there is no template */
     uint32_t expected_us;
     uint64_t added_at;   /* when the last one came */
     uint64_t held_until; /* when it is no longer waited for a stream */
-    uint64_t launched_at, asked_at;
+    uint64_t asked_at;
 };
 
 hdrt__together *hdrt__together_create(void)
@@ -69,9 +66,6 @@ bool hdrt__together_add(hdrt__together *together, hdrt_queue *queue)
             return false; /* short ones go one after the other (pending.h) */
         }
         together->expected_us = expected;
-        if (now - together->launched_at > (uint64_t)expected * 2000) { /* another burst */
-            together->piece = FIRST_PIECE;
-        }
         begin_piece(together, now);
     }
     together->added_at = now;
@@ -87,11 +81,17 @@ static hdrt_queue *take_first(hdrt__together *together)
     return queue;
 }
 
+/* How many of them go together. */
+static uint32_t piece_of(const hdrt__together *together)
+{
+    return together->count < HDRT__WIDE_LIMIT ? together->count : HDRT__WIDE_LIMIT;
+}
+
 /* \return how many were launched as a piece; 0: there is no template for it. */
 static uint32_t launch_piece(hdrt__together *together, hdrt__stream *stream)
 {
     hdrt_queue *queues[HDRT__WIDE_LIMIT];
-    uint32_t count = together->count < together->piece ? together->count : together->piece;
+    uint32_t count = piece_of(together);
     for (uint32_t i = 0; i < count; i++) {
         queues[i] = together->queues[(together->first + i) % MOST];
     }
@@ -109,7 +109,7 @@ hdrt_queue *hdrt__together_next(hdrt__together *together)
 {
     uint64_t now = hdrt__now_ns();
     while (together->count && !together->singles &&
-           (together->count >= together->piece || now - together->added_at >= QUIET_NS)) {
+           (together->count >= HDRT__WIDE_LIMIT || now - together->added_at >= QUIET_NS)) {
         hdrt_queue *queue = together->queues[together->first];
         if (together->count < HDRT__TEMPLATE_WIDE_LEAST) {
             together->singles = together->count;
@@ -128,13 +128,10 @@ hdrt_queue *hdrt__together_next(hdrt__together *together)
         }
         uint32_t launched = stream ? launch_piece(together, stream) : 0;
         if (!launched) {
-            together->singles = together->count < together->piece ? together->count : together->piece;
+            together->singles = piece_of(together);
             break;
         }
-        now = together->launched_at = hdrt__now_ns();
-        if (together->piece < HDRT__WIDE_LIMIT) {
-            together->piece *= 2;
-        }
+        now = hdrt__now_ns();
         if (together->count) {
             begin_piece(together, now);
         }
@@ -148,7 +145,7 @@ hdrt_queue *hdrt__together_next(hdrt__together *together)
 
 bool hdrt__together_is_due(const hdrt__together *together)
 {
-    return together->count >= together->piece || together->singles;
+    return together->count >= HDRT__WIDE_LIMIT || together->singles;
 }
 
 uint64_t hdrt__together_pause(const hdrt__together *together)
@@ -157,7 +154,7 @@ uint64_t hdrt__together_pause(const hdrt__together *together)
         return UINT64_MAX;
     }
     uint64_t now = hdrt__now_ns();
-    bool gathering = together->count < together->piece && now - together->added_at < QUIET_NS;
+    bool gathering = together->count < HDRT__WIDE_LIMIT && now - together->added_at < QUIET_NS;
     uint64_t held = (uint64_t)together->expected_us * 1000 / 16; /* until a piece is over */
     return gathering ? 0 : held;
 }

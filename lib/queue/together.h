@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Queues that each hold one launch of the same long kernel, and wait for a moment so as to be launched side by side
- * (wide.h), in pieces. The first pieces of a burst are small: the GPU has something to do while the others are made.
+ * (wide.h), in pieces. A smaller first piece, so that the GPU has something to do while the others come, lost: where each
+ * wave of kernels ends when the last one of the wave before did, what counts is how soon the GPU is full.
  *
  * A piece goes to a stream that has nothing to do. One that waits for the piece before it in its stream would hold up
  * those of other streams too, since the driver spreads them all over the same few hardware queues (512 kernels of 500
