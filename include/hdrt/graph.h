@@ -87,8 +87,8 @@ HDRT_EXPORT hdrt_status hdrt_graph_begin(hdrt_graph *graph, hdrt_queue *const *q
  * \return HDRT_OK; HDRT_ERROR_INVALID_ARGUMENT  no recording; HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED. In all other
  *     cases the graph is what it was before the recording, which is over: HDRT_ERROR_DRIVER,
  *     HDRT_ERROR_OUT_OF_DEVICE_MEMORY, HDRT_ERROR_OUT_OF_MEMORY  it could not be built; HDRT_ERROR_CAPTURING, or what a
- *     call returned before  the caller's own work was lost; HDRT_ERROR_UNSUPPORTED  the driver takes none of that work
- *     into another graph that allocates or frees memory, or with it there are more than HDRT_GRAPH_NODES nodes.
+ *     call returned before  the caller's own work was lost; HDRT_ERROR_UNSUPPORTED  some of that work allocates or frees
+ *     memory, which the driver takes into no other graph, or with it there are more than HDRT_GRAPH_NODES nodes.
  */
 HDRT_EXPORT hdrt_status hdrt_graph_end(hdrt_graph *graph);
 
