@@ -53,7 +53,11 @@ hdrt_status hdrt__group_begin(hdrt_queue *queue, hdrt__stream **out_stream)
 void hdrt__group_end(hdrt_queue *queue, hdrt__stream *stream, uint64_t position)
 {
     hdrt__point old[HDRT__POINTS];
-    hdrt__stream_mark_by_count(stream);
+    if (atomic_load_explicit(&queue->foreign_work, memory_order_relaxed)) {
+        hdrt__stream_mark_end(stream); /* later the caller may be capturing it, and a mark would get into that */
+    } else {
+        hdrt__stream_mark_by_count(stream);
+    }
     hdrt__stream_fly(stream, queue, position);
     uint64_t sequence = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
     bool complete = hdrt__stream_outstanding(stream) == 0;
@@ -137,6 +141,12 @@ static hdrt__waited drain_wait(hdrt_queue *queue, hdrt__op *op)
     uint64_t position = head_position(queue);
     hdrt__waited waited = HDRT__WAITED_DONE;
     hdrt__rest rest = {.count = 0};
+    bool foreign = atomic_load_explicit(&queue->foreign_work, memory_order_relaxed);
+    if (foreign && hdrt__stream_outstanding(queue->stream) >= HDRT__COMMAND_LIMIT) {
+        hdrt__stream_hold(queue->stream);
+        queue->stalled_by = queue->stream;
+        return HDRT__WAITED_STALLED;
+    }
     if (op->kind == HDRT__OP_WAIT) {
         waited = hdrt__follow_event(queue, op->wait.event, op->wait.producer, &rest);
     } else if (!hdrt__follow_point(queue, op->point)) {
@@ -147,6 +157,7 @@ static hdrt__waited drain_wait(hdrt_queue *queue, hdrt__op *op)
     switch (waited) {
     case HDRT__WAITED_PARKED:
     case HDRT__WAITED_LATER:
+    case HDRT__WAITED_STALLED:
         return waited;
     case HDRT__WAITED_FULL:
         if (take_rest(queue, &rest, position - 1) != HDRT_OK) {
@@ -397,6 +408,9 @@ hdrt__drained hdrt__queue_drain(hdrt_queue *queue, uint32_t quantum, bool may_pe
             consume(queue, 1);
         } else {
             hdrt__waited waited = drain_wait(queue, op);
+            if (waited == HDRT__WAITED_STALLED) {
+                return HDRT__DRAINED_STALLED;
+            }
             if (waited != HDRT__WAITED_DONE) {
                 return waited == HDRT__WAITED_PARKED ? HDRT__DRAINED_PARKED : HDRT__DRAINED_QUANTUM;
             }

@@ -165,8 +165,7 @@ static bool in_own_call(const hdrt_queue *queue)
     return hdrt__callback_current().timeline == hdrt__timeline_event(queue->entry.timeline, 0).timeline;
 }
 
-/* Whether the policy lets the calling thread wait: a host function would wait for its own call to be over. */
-static bool may_wait(const hdrt_queue *queue)
+bool hdrt__may_wait(const hdrt_queue *queue)
 {
     return !in_own_call(queue) && queue->back_pressure != HDRT_BACK_PRESSURE_WOULD_BLOCK;
 }
@@ -175,7 +174,7 @@ static bool may_wait(const hdrt_queue *queue)
  * follow it, and the caller may not wait for that. */
 static bool stands(const hdrt_queue *queue)
 {
-    return atomic_load(&queue->foreign_work) && !may_wait(queue) &&
+    return atomic_load(&queue->foreign_work) && !hdrt__may_wait(queue) &&
            (atomic_load(&queue->entry.timeline->committed) <
                 atomic_load_explicit(&queue->ring.published, memory_order_relaxed) ||
             (queue->stream && hdrt__stream_outstanding(queue->stream) >= HDRT__COMMAND_LIMIT));
@@ -195,7 +194,7 @@ static hdrt_status make_room(hdrt_queue *queue)
     if (status < 0 || completed >= value) {
         return status;
     }
-    if (!may_wait(queue)) {
+    if (!hdrt__may_wait(queue)) {
         return completed >= needed ? HDRT_OK : HDRT_WOULD_BLOCK;
     }
     /* The dispatcher asks the driver meanwhile: two threads that do would be in each other's way. */
@@ -424,7 +423,7 @@ hdrt_status hdrt__enqueue_publish(hdrt__enqueue *enqueue)
         }
         status = outcome(queue, position);
     }
-    if (status == HDRT_OK && atomic_load(&queue->foreign_work) && may_wait(queue)) {
+    if (status == HDRT_OK && atomic_load(&queue->foreign_work) && hdrt__may_wait(queue)) {
         status = hdrt__wait_handed_over(queue, position);
     }
     if (mine) {
@@ -467,7 +466,7 @@ hdrt_status hdrt__wait_committed(hdrt_queue *queue, uint64_t position, const cha
     if (atomic_load(&queue->entry.timeline->committed) >= position) {
         return HDRT_OK;
     }
-    if (!may_wait(queue)) {
+    if (!hdrt__may_wait(queue)) {
         hdrt__dispatcher_wake(queue);
         hdrt__fail(HDRT_WOULD_BLOCK,
                    "%s: what was enqueued on queue '%s' before is not yet handed over to its stream, and its order with "

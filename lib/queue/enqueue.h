@@ -69,6 +69,8 @@ static inline hdrt_event hdrt__enqueue_event(const hdrt__enqueue *enqueue)
     return hdrt__timeline_event(enqueue->queue->entry.timeline, enqueue->position);
 }
 
+/* Whether the policy lets the calling thread wait: a host function would wait for its own call to be over. */
+bool hdrt__may_wait(const hdrt_queue *queue);
 /* Wait until what was enqueued up to `position` is handed over, by the back-pressure policy; or whatever that is. */
 hdrt_status hdrt__wait_committed(hdrt_queue *queue, uint64_t position, const char *function);
 hdrt_status hdrt__wait_handed_over(hdrt_queue *queue, uint64_t position);

@@ -14,6 +14,7 @@
 typedef enum hdrt__waited {
     HDRT__WAITED_DONE,   /* it is complete, or a point */
     HDRT__WAITED_FULL,   /* there are too many points: make them one, then take the rest */
+    HDRT__WAITED_STALLED, /* its stream has as many commands as it may have: see queue->stalled_by */
     HDRT__WAITED_LATER,  /* the producer is about to be served: the queue is to be served again behind it */
     HDRT__WAITED_PARKED, /* the queue was parked: do not touch it any more */
     HDRT__WAITED_FAILED, /* the event has failed, or would never come: the thread's message says */

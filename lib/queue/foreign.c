@@ -43,7 +43,8 @@ void hdrt__foreign_drop(hdrt__foreign *part)
 static bool is_possible(const hdrt__driver_table *driver)
 {
     return driver->cuStreamBeginCapture && driver->cuStreamEndCapture && driver->cuStreamGetCaptureInfo &&
-           driver->cuGraphGetNodes && driver->cuGraphAddChildGraphNode && driver->cuGraphExecChildGraphNodeSetParams;
+           driver->cuGraphGetNodes && driver->cuGraphGetEdges && driver->cuGraphNodeGetType &&
+           driver->cuGraphAddChildGraphNode && driver->cuGraphExecChildGraphNodeSetParams;
 }
 
 /* What of our capture is there: ACTIVE, INVALIDATED, or NONE if the caller has ended it. */
@@ -150,6 +151,93 @@ static hdrt__call count_nodes(const hdrt__capture *capture, const hdrt_queue *qu
     return call;
 }
 
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+/* Of the host. */
+#define NO_MEMORY ((hdrt__call){HDCU_ERROR_OUT_OF_MEMORY, NULL})
+
+typedef struct shape_node {
+    hdcu_graph_node handle;
+    uint64_t number;
+} shape_node;
+
+static int by_handle(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)((const shape_node *)a)->handle, y = (uintptr_t)((const shape_node *)b)->handle;
+    return x < y ? -1 : x > y;
+}
+
+static uint64_t number_of(const shape_node *nodes, size_t count, hdcu_graph_node handle)
+{
+    shape_node key = {handle, 0};
+    const shape_node *found = bsearch(&key, nodes, count, sizeof *nodes, by_handle);
+    return found ? found->number : UINT64_MAX;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (b + 1) * UINT64_C(0xc2b2ae3d27d4eb4f);
+    return (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
+/* The nodes by their numbers in the order of the capture, and their kinds. */
+static hdrt__call hash_nodes(const hdrt__driver_table *driver, hdcu_graph graph, shape_node *nodes, size_t count,
+                             uint64_t *shape)
+{
+    hdcu_graph_node *handles = malloc(count * sizeof *handles);
+    if (!handles) {
+        return NO_MEMORY;
+    }
+    hdrt__call call = HDRT__CALL(driver, cuGraphGetNodes, graph, handles, &count);
+    for (size_t i = 0; i < count && !call.result; i++) {
+        unsigned kind = 0;
+        call = HDRT__CALL(driver, cuGraphNodeGetType, handles[i], &kind);
+        nodes[i] = (shape_node){handles[i], i};
+        *shape += mix(i, kind);
+    }
+    free(handles);
+    qsort(nodes, count, sizeof *nodes, by_handle);
+    return call;
+}
+
+/* In whatever order the driver tells them. */
+static hdrt__call hash_edges(const hdrt__driver_table *driver, hdcu_graph graph, const shape_node *nodes, size_t count,
+                             uint64_t *shape)
+{
+    size_t edges = 0;
+    hdrt__call call = HDRT__CALL(driver, cuGraphGetEdges, graph, NULL, NULL, &edges);
+    if (call.result || !edges) {
+        return call;
+    }
+    hdcu_graph_node *ends = malloc(2 * edges * sizeof *ends);
+    if (!ends) {
+        return NO_MEMORY;
+    }
+    call = HDRT__CALL(driver, cuGraphGetEdges, graph, ends, ends + edges, &edges);
+    for (size_t i = 0; i < edges && !call.result; i++) {
+        *shape += mix(number_of(nodes, count, ends[i]) << 32, number_of(nodes, count, ends[edges + i]));
+    }
+    free(ends);
+    return call;
+}
+
+static hdrt__call find_shape(const hdrt__driver_table *driver, hdrt__foreign *part, size_t count)
+{
+    shape_node *nodes = malloc(count * sizeof *nodes);
+    if (!nodes) {
+        return NO_MEMORY;
+    }
+    part->shape = count;
+    hdrt__call call = hash_nodes(driver, part->graph, nodes, count, &part->shape);
+    if (!call.result) {
+        call = hash_edges(driver, part->graph, nodes, count, &part->shape);
+    }
+    free(nodes);
+    return call;
+}
+
+/* ---- cutting ----------------------------------------------------------------------------------------------------- */
+
 hdrt_status hdrt__capture_cut(hdrt__capture *capture, hdrt_queue *queue, const char *function,
                               hdrt__foreign **out_part)
 {
@@ -175,7 +263,12 @@ hdrt_status hdrt__capture_cut(hdrt__capture *capture, hdrt_queue *queue, const c
     atomic_init(&part->references, 1);
     hdrt__device_hold(queue->device);
     part->device = queue->device;
-    part->nodes = count;
+    call = find_shape(queue->device->driver, part, count);
+    if (call.result) {
+        hdrt__foreign_drop(part);
+        return call.text ? cut_failed(call, queue, function)
+                         : hdrt__fail_memory(count * sizeof(shape_node), "captured work");
+    }
     *out_part = part;
     return HDRT_OK;
 }

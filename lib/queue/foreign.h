@@ -20,7 +20,7 @@ typedef struct hdrt__foreign {
     atomic_uint references;
     hdrt_device *device; /* held */
     hdcu_graph graph;
-    size_t nodes; /* of the graph: another number is another topology */
+    uint64_t shape; /* a hash of its nodes' kinds and its edges: another one is another topology */
 } hdrt__foreign;
 
 void hdrt__foreign_hold(hdrt__foreign *part);

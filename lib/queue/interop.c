@@ -68,6 +68,9 @@ static hdrt_status bring_before(hdrt_queue *queue)
     hdrt_status status = hdrt__wait_committed(queue, hdrt__queue_position(queue), "hdrt_queue_stream");
     if (status == HDRT_OK && waits_for_others(queue)) {
         status = hdrt__enqueue_foreign(queue, "hdrt_queue_stream");
+        if (hdrt__is_recorded(queue)) {
+            return HDRT_OK; /* whoever began that meanwhile did the same before */
+        }
         if (status == HDRT_OK) {
             status = hdrt__wait_committed(queue, hdrt__queue_position(queue), "hdrt_queue_stream");
         }

@@ -80,6 +80,13 @@ static bool is_own_future(hdrt_queue *queue, hdrt_event event)
            event.value > hdrt__queue_position(queue);
 }
 
+/* Whether the stream, on which the caller may enqueue next, could not wait for the event yet, and he may not be held up. */
+static bool stands_before(hdrt_queue *queue, const hdrt_queue *producer, hdrt_event event)
+{
+    return atomic_load(&queue->foreign_work) && !hdrt__may_wait(queue) &&
+           (!producer || event.value > atomic_load(&producer->entry.timeline->committed));
+}
+
 hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event)
 {
     hdrt__enqueue enqueue;
@@ -106,6 +113,16 @@ hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event)
     if (producer == queue && event.value <= hdrt__queue_position(queue)) {
         hdrt__queue_drop(producer);
         return HDRT_OK; /* its own order does it */
+    }
+    if (status == HDRT_NOT_READY && stands_before(queue, producer, event)) {
+        if (producer) {
+            hdrt__queue_drop(producer);
+        }
+        hdrt__fail(HDRT_WOULD_BLOCK,
+                   "hdrt_queue_wait: what queue '%s' would wait for is not yet handed over, and the caller's own work on "
+                   "its stream would not come after it",
+                   HDRT__QUEUE_NAME(queue));
+        return HDRT_WOULD_BLOCK;
     }
     if (producer) {
         hdrt__accesses_awaited(producer, event);
@@ -277,6 +294,11 @@ static hdrt_status wait_in_stream(hdrt_queue *queue, hdcu_event event, hdrt__poi
     }
     if (status == HDRT_OK) {
         pthread_mutex_lock(&stream->commit);
+        if (stream == queue->stream && hdrt__is_recorded(queue)) { /* it may be captured */
+            pthread_mutex_unlock(&stream->commit);
+            hdrt__device_leave(queue->device, &scope);
+            return hdrt__record_check("hdrt_queue_wait_cuda_event", HDRT__OP_FOLLOW);
+        }
         hdrt__pending_flush(stream);
         hdrt__stream_mark_before_wait(stream);
         hdrt__call call = HDRT__CALL(queue->device->driver, cuStreamWaitEvent, stream->handle, event,

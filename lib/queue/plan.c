@@ -263,15 +263,14 @@ hdrt_status hdrt__plan_add_foreign(hdrt__plan *plan, const char *function, hdrt_
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
-/* The driver lets a copy's addresses change, but not on which side the host is; and of captured work all but its shape,
-   of which this is what costs nothing to know. */
+/* The driver lets a copy's addresses change, but not on which side the host is; and of captured work all but its shape. */
 static bool same_shape(const hdrt__plan_node *a, const hdrt__plan_node *b)
 {
     switch ((hdrt__plan_kind)a->kind) {
     case HDRT__PLAN_COPY:
         return !a->copy.dst.host == !b->copy.dst.host && !a->copy.src.host == !b->copy.src.host;
     case HDRT__PLAN_FOREIGN:
-        return a->foreign->nodes == b->foreign->nodes;
+        return a->foreign->shape == b->foreign->shape;
     default:
         return true;
     }

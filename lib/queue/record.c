@@ -145,6 +145,14 @@ hdrt_status hdrt__record_cut(hdrt_queue *queue, const char *function)
     }
     hdrt_status status = hdrt__device_enter(queue->device, &scope);
     if (status != HDRT_OK) {
+        pthread_mutex_lock(&queue->stream->commit);
+        pthread_mutex_lock(&queue->lock);
+        hdrt__recorded_queue *broken = recorded_of(queue);
+        pthread_mutex_unlock(&queue->lock);
+        if (broken) {
+            break_off(broken->recording, status);
+        }
+        pthread_mutex_unlock(&queue->stream->commit);
         return status;
     }
     pthread_mutex_lock(&queue->stream->commit); /* who ends the recording needs it too */
@@ -296,18 +304,35 @@ static void detach(hdrt__recorded_queue *recorded, bool keep)
     hdrt__queue_drop(queue);
 }
 
+/* Under the queue's lock. */
+static hdrt_status check_queue(hdrt_queue *queue)
+{
+    if (hdrt__is_recorded(queue)) {
+        return hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
+                          "hdrt_graph_begin: queue '%s' is being recorded already: each queue can be once",
+                          HDRT__QUEUE_NAME(queue));
+    }
+    return atomic_load(&queue->state) == HDRT__QUEUE_FAILED ? hdrt__queue_failed_status(queue) : HDRT_OK;
+}
+
+/* What other threads enqueue on a queue that is recorded and then is not is lost: so all are looked at before. */
+static hdrt_status check_queues(hdrt_queue *const *queues, uint32_t count)
+{
+    hdrt_status status = HDRT_OK;
+    for (uint32_t i = 0; i < count && status == HDRT_OK; i++) {
+        pthread_mutex_lock(&queues[i]->lock);
+        status = check_queue(queues[i]);
+        pthread_mutex_unlock(&queues[i]->lock);
+    }
+    return status;
+}
+
 static hdrt_status attach(hdrt__recorded_queue *recorded)
 {
     hdrt_queue *queue = recorded->queue;
-    hdrt_status status = HDRT_OK;
     pthread_mutex_lock(&queue->lock);
-    if (hdrt__is_recorded(queue)) {
-        status = hdrt__fail(HDRT_ERROR_INVALID_ARGUMENT,
-                            "hdrt_graph_begin: queue '%s' is being recorded already: each queue can be once",
-                            HDRT__QUEUE_NAME(queue));
-    } else if (atomic_load(&queue->state) == HDRT__QUEUE_FAILED) {
-        status = hdrt__queue_failed_status(queue);
-    } else {
+    hdrt_status status = check_queue(queue);
+    if (status == HDRT_OK) {
         hdrt__queue_hold(queue);
         recorded->held = (hdrt__held){.next = queue->held, .recording = recorded, .position = UINT64_MAX};
         queue->held = &recorded->held;
@@ -327,7 +352,7 @@ hdrt_status hdrt__graph_recording_create(hdrt_graph *graph, hdrt_queue *const *q
                                    recording **out_recording)
 {
     recording *of = recording_new(graph, queues, count);
-    hdrt_status status = of ? HDRT_OK : HDRT_ERROR_OUT_OF_MEMORY;
+    hdrt_status status = of ? check_queues(queues, count) : HDRT_ERROR_OUT_OF_MEMORY;
     uint32_t attached = 0;
     for (uint32_t i = 0; i < count && status == HDRT_OK; i++) {
         status = settle(queues[i]); /* first all: one may wait for another */

@@ -199,6 +199,15 @@ static void keep_clock(hdrt__stream *stream, hdrt__stream_mark *mark)
     }
 }
 
+/* A stream that is being captured gets no marks, which would become part of the capture; those that it has tell. */
+static bool being_captured(const hdrt__stream *stream)
+{
+    unsigned capturing = HDCU_STREAM_CAPTURE_STATUS_NONE;
+    return !stream->shared &&
+           !HDRT__CALL(stream->device->driver, cuStreamIsCapturing, stream->handle, &capturing).result &&
+           capturing != HDCU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 static hdrt__call record(hdrt__stream *stream)
 {
     hdrt__mark *event;
@@ -207,6 +216,9 @@ static hdrt__call record(hdrt__stream *stream)
     }
     if (!make_room(stream)) {
         return (hdrt__call){HDCU_ERROR_OUT_OF_MEMORY, "cuEventRecord"};
+    }
+    if (being_captured(stream)) {
+        return (hdrt__call){HDCU_ERROR_STREAM_CAPTURE_UNSUPPORTED, "cuEventRecord"};
     }
     hdrt__call call = hdrt__device_mark_take(stream->device, &event);
     if (call.result) {
@@ -285,7 +297,7 @@ void hdrt__stream_mark_end(hdrt__stream *stream)
         return;
     }
     hdrt__call call = record(stream);
-    if (call.result) {
+    if (call.result && call.result != HDCU_ERROR_STREAM_CAPTURE_UNSUPPORTED) {
         hdrt__device_check(stream->device, call, "marking stream %u", stream->entry.index);
     }
 }
@@ -470,15 +482,6 @@ static uint32_t land(hdrt__stream *stream, hdrt__flight *landed, uint32_t capaci
         stream->flight_count--;
     }
     return count;
-}
-
-/* A stream that is being captured gets no marks, which would become part of the capture; those that it has tell. */
-static bool being_captured(const hdrt__stream *stream)
-{
-    unsigned capturing = HDCU_STREAM_CAPTURE_STATUS_NONE;
-    return !stream->shared &&
-           !HDRT__CALL(stream->device->driver, cuStreamIsCapturing, stream->handle, &capturing).result &&
-           capturing != HDCU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 hdrt_status hdrt__stream_poll(hdrt__stream *stream, uint64_t sequence)

@@ -269,6 +269,25 @@ START_TEST(another_shape_is_built_anew)
 }
 END_TEST
 
+/* Whoever hands it over must not have to build. */
+START_TEST(another_shape_is_built_at_the_end)
+{
+    for (unsigned i = 0; i < 6; i++) {
+        begin(own);
+        ck_assert_int_eq(launch_add(stream, x, 1), 0);
+        ck_assert_int_eq(i % 2 ? cu.set(y, i, N, stream) : launch_add(stream, x, 1), 0);
+        unsigned long long built = calls_of("cuGraphInstantiateWithFlags");
+        CK_OK(hdrt_graph_end(graph));
+        ck_assert_uint_eq(calls_of("cuGraphInstantiateWithFlags"), built + 1);
+        CK_OK(hdrt_graph_replay(a, graph));
+        CK_OK(hdrt_queue_synchronize(a));
+        ck_assert_uint_eq(calls_of("cuGraphInstantiateWithFlags"), built + 1);
+    }
+    ck_assert_uint_eq(value_at(x), 9);
+    ck_assert_uint_eq(value_at(y), 5);
+}
+END_TEST
+
 START_TEST(recording_again_is_cheap_where_only_values_change)
 {
     record_foreign(1);
@@ -557,6 +576,7 @@ int main(void)
     suite_add_tcase(suite, checked);
     tcase_add_checked_fixture(soft, setup, teardown);
     tcase_set_timeout(soft, 60);
+    tcase_add_test(soft, another_shape_is_built_at_the_end);
     tcase_add_test(soft, recording_again_is_cheap_where_only_values_change);
     tcase_add_test(soft, an_operation_after_none_costs_two_calls);
     add_soft_tcase(suite, soft, "counted driver calls");

@@ -821,6 +821,54 @@ START_TEST(a_wait_holds_up_the_callers_work)
 }
 END_TEST
 
+/* Another queue waits for what was enqueued before the caller began a capture of his own: his capture stays whole. */
+START_TEST(a_wait_leaves_the_callers_capture_alone)
+{
+    static gate g = GATE_INIT;
+    typedef int (*begin_call)(struct CUstream_st *, unsigned);
+    typedef int (*end_call)(struct CUstream_st *, void **);
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    hdrt_queue *queue, *other = make_queue("other");
+    struct CUstream_st *stream;
+    begin_call begin;
+    end_call end;
+    set_call set;
+    int (*destroy)(void *);
+    hdrt_ptr memory;
+    void *graph = NULL;
+    find(&begin, "cuStreamBeginCapture_v2");
+    find(&end, "cuStreamEndCapture");
+    find(&destroy, "cuGraphDestroy");
+    find(&set, "cuMemsetD32Async");
+    options.exclusive = true;
+    CK_OK(hdrt_queue_create(dev, &options, &queue));
+    CK_OK(hdrt_queue_stream(queue, &stream));
+    CK_OK(hdrt_alloc(other, 64, &memory));
+    CK_OK(hdrt_queue_wait(queue, hdrt_queue_record(other)));
+    gate_hold(&g, queue);
+    CK_OK(hdrt_fill(queue, memory, "a", 1, 64));
+    hdrt_event before = hdrt_queue_record(queue);
+    push_call push;
+    find(&push, "cuCtxPushCurrent_v2");
+    ck_assert_int_eq(push(hdrt_device_context(dev)), 0);
+    ck_assert_int_eq(begin(stream, 2), 0); /* relaxed */
+    ck_assert_int_eq(set(memory, 1, 1, stream), 0);
+    CK_OK(hdrt_queue_wait(other, before));
+    CK_OK(hdrt_fill(other, memory, "b", 1, 64));
+    usleep(20000);
+    ck_assert_int_eq(set(memory, 2, 1, stream), 0);
+    ck_assert_int_eq(end(stream, &graph), 0);
+    ck_assert_int_eq(destroy(graph), 0);
+    gate_open(&g);
+    CK_OK(hdrt_queue_synchronize(other));
+    CK_OK(hdrt_queue_synchronize(queue));
+    CK_OK(hdrt_free(other, memory));
+    hdrt_queue_destroy(queue);
+    CK_OK(hdrt_device_synchronize(dev));
+    hdrt_queue_destroy(other);
+}
+END_TEST
+
 static TCase *add_tcase(Suite *suite, const char *name, void (*setup)(void))
 {
     TCase *tcase = tcase_create(name);
@@ -849,6 +897,7 @@ int main(void)
     tcase_add_test(tcase, idle_queues_own_no_ring);
     tcase_add_test(tcase, an_adopted_queue_keeps_the_callers_order);
     tcase_add_loop_test(tcase, a_wait_holds_up_the_callers_work, 0, 3);
+    tcase_add_test(tcase, a_wait_leaves_the_callers_capture_alone);
     tcase_add_loop_test(tcase, a_wait_holds_up_nothing_before_it, 0, 2);
     tcase_add_test(add_tcase(suite, "two devices", setup_two), queues_of_two_devices_wait_for_each_other);
     tcase_add_test(add_tcase(suite, "few streams", setup_few_streams), streams_stay_within_their_limit);
