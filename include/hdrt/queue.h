@@ -79,7 +79,9 @@ HDRT_EXPORT hdrt_event hdrt_queue_record(hdrt_queue *queue);
  *
  * \return HDRT_OK; HDRT_ERROR_EVENT_FAILED  the event had failed, and now the queue has; HDRT_ERROR_CYCLE  a later
  *     position of the queue itself: nothing was enqueued; HDRT_ERROR_INVALID_ARGUMENT;
- *     HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED; HDRT_ERROR_DRIVER  as hdrt_launch_with.
+ *     HDRT_WOULD_BLOCK  the stream is the caller's too, and cannot wait for the event yet (hdrt/interop.h): nothing was
+ *     enqueued; HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED; HDRT_ERROR_DRIVER  as
+ *     hdrt_launch_with.
  */
 HDRT_EXPORT hdrt_status hdrt_queue_wait(hdrt_queue *queue, hdrt_event event);
 

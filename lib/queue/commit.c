@@ -174,7 +174,7 @@ static hdrt__waited drain_wait(hdrt_queue *queue, hdrt__op *op)
         break;
     }
     /* The caller's own work on the stream comes after the wait too. */
-    if (atomic_load_explicit(&queue->foreign_work, memory_order_relaxed) && gather_points(queue, position) != HDRT_OK) {
+    if (foreign && gather_points(queue, position) != HDRT_OK) {
         if (atomic_load(&queue->state) == HDRT__QUEUE_OPEN) {
             hdrt__queue_fail(queue, position);
         }

@@ -140,30 +140,21 @@ static bool is_captured(const hdrt_queue *queue)
 hdrt_status hdrt__record_cut(hdrt_queue *queue, const char *function)
 {
     hdrt__scope scope;
+    hdrt_status status = HDRT_OK;
     if (!hdrt__is_recorded(queue) || !is_captured(queue)) {
         return HDRT_OK;
-    }
-    hdrt_status status = hdrt__device_enter(queue->device, &scope);
-    if (status != HDRT_OK) {
-        pthread_mutex_lock(&queue->stream->commit);
-        pthread_mutex_lock(&queue->lock);
-        hdrt__recorded_queue *broken = recorded_of(queue);
-        pthread_mutex_unlock(&queue->lock);
-        if (broken) {
-            break_off(broken->recording, status);
-        }
-        pthread_mutex_unlock(&queue->stream->commit);
-        return status;
     }
     pthread_mutex_lock(&queue->stream->commit); /* who ends the recording needs it too */
     pthread_mutex_lock(&queue->lock);
     hdrt__recorded_queue *recorded = recorded_of(queue);
     pthread_mutex_unlock(&queue->lock);
-    if (recorded) {
+    if (recorded && (status = hdrt__device_enter(queue->device, &scope)) != HDRT_OK) {
+        break_off(recorded->recording, status);
+    } else if (recorded) {
         status = recorded->capture.is_on ? cut(recorded, function, true) : look_broken(recorded->recording);
+        hdrt__device_leave(queue->device, &scope);
     }
     pthread_mutex_unlock(&queue->stream->commit);
-    hdrt__device_leave(queue->device, &scope);
     return status;
 }
 
