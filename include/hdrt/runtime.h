@@ -20,8 +20,9 @@ typedef enum hdrt_driver_kind {
 
 /** How a thread waits in hdrt_event_wait, hdrt_queue_synchronize and hdrt_device_synchronize. */
 typedef enum hdrt_wait {
-    HDRT_WAIT_AUTO = 0,  /**< spins for 60 microseconds, then sleeps and looks at growing intervals, half a millisecond
-                              at most */
+    HDRT_WAIT_AUTO = 0,  /**< spins for 60 microseconds, with 8 processors or more looks every few microseconds for
+                              a millisecond, giving way to other threads; then sleeps and looks at growing intervals,
+                              half a millisecond at most */
     HDRT_WAIT_SPIN = 1,  /**< takes a processor until the event is there: the least latency */
     HDRT_WAIT_YIELD = 2, /**< the same, giving way to other threads */
     HDRT_WAIT_BLOCK = 3, /**< sleeps at once and looks more seldom, every eight milliseconds in the end: under 1 % of a

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -15,6 +16,9 @@
 #include "driver/thread.h"
 
 #include <hdrt/interop.h>
+
+/* Processors from which on a waiting thread may look again and again. */
+#define PROCESSORS_TO_SPARE 8
 
 /* ---- attachments ------------------------------------------------------------------------------------------------- */
 
@@ -110,6 +114,7 @@ static hdrt_status keep_options(hdrt_runtime *runtime, const hdrt_runtime_option
     }
     runtime->compile_workers = options->compile_workers;
     runtime->wait = options->wait;
+    runtime->spare_processors = sysconf(_SC_NPROCESSORS_ONLN) >= PROCESSORS_TO_SPARE;
     runtime->cache_limit_bytes = options->cache_limit_bytes;
     hdrt_status status = copy_text(options->cache_dir, &runtime->cache_dir_option);
     if (status == HDRT_OK) {

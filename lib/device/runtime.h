@@ -51,6 +51,7 @@ struct hdrt_runtime {
     char *cache_dir_option, *nvrtc_option, *clang_option;
     uint32_t compile_workers;
     hdrt_wait wait;
+    bool spare_processors; /* for threads that look again and again */
     char **cache_read_only_option; /* NULL: not given */
     uint32_t cache_read_only_count;
     uint64_t cache_limit_bytes;

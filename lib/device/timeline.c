@@ -545,21 +545,27 @@ static hdrt__timeline *resolve(hdrt_runtime *runtime, hdrt_event event, hdrt_sta
     return hdrt__timeline_pin(runtime, event); /* NULL: an older generation, which is complete */
 }
 
-static hdrt_status look_pinned(hdrt__timeline *slot, uint64_t value, bool progress, hdrt__failure **out_failure)
+enum asking { ASK_NOT, ASK /* unless that is in others' way */, ASK_PATIENTLY };
+
+/* `out_asked`: what the source said, HDRT_OK if it was not asked. */
+static hdrt_status look_pinned(hdrt__timeline *slot, uint64_t value, enum asking asking, hdrt_status *out_asked,
+                               hdrt__failure **out_failure)
 {
+    *out_asked = HDRT_OK;
     slot_lock(slot);
     hdrt_status status = known(slot, value, out_failure);
     const hdrt__timeline_source *source = slot->source;
     void *owner = NULL;
-    if (status == HDRT_NOT_READY && progress && source) {
+    if (status == HDRT_NOT_READY && asking != ASK_NOT && source) {
         owner = source->hold(slot->owner) ? slot->owner : NULL;
     }
     slot_unlock(slot);
     if (!owner) {
         return status;
     }
-    hdrt_status progressed = source->progress(owner, value);
+    hdrt_status progressed = source->progress(owner, value, asking == ASK_PATIENTLY);
     source->drop(owner);
+    *out_asked = progressed;
     slot_lock(slot);
     status = known(slot, value, out_failure);
     slot_unlock(slot);
@@ -581,7 +587,8 @@ hdrt_status hdrt__event_look(hdrt_runtime *runtime, hdrt_event event, bool progr
     if (!slot) {
         return status;
     }
-    status = look_pinned(slot, event.value, progress, out_failure);
+    hdrt_status asked;
+    status = look_pinned(slot, event.value, progress ? ASK_PATIENTLY : ASK_NOT, &asked, out_failure);
     hdrt__timeline_unpin(slot);
     return status;
 }
@@ -606,10 +613,17 @@ void *hdrt__timeline_want(hdrt__timeline *slot, uint64_t value, const hdrt__time
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* Waiting by default begins with a spin, so that what takes some ten microseconds is seen at once, also on a busy GPU; then
-   it sleeps at most so long before it looks again. */
+/*
+ * Waiting by default begins with a spin, so that what takes some ten microseconds is seen at once, also on a busy GPU.
+ * Where there are processors to spare it looks every few microseconds from then on: a sleep is over some 60 too late.
+ * Then it sleeps, at most so long before it looks again.
+ */
 #define SPIN_NS 60000u
+#define YIELD_NS 1000000u
+#define YIELD_EACH_NS 10000u
 #define PAUSE_NS 500000u
+/* For how long asking is put off while others are at the driver. */
+#define PATIENCE_NS 250000u
 /* A wait that blocks looks more seldom. */
 #define PAUSE_BLOCK_NS 8000000u
 
@@ -636,10 +650,34 @@ static void sleep_on(hdrt__timeline *slot, uint64_t changes, uint64_t until)
     slot_unlock(slot);
 }
 
-/* Let time pass by the runtime's policy. `polled`: the owner has to be asked, for it tells nothing by itself. */
-static void pass_time(hdrt__timeline *slot, uint64_t changes, bool polled, uint64_t waited, uint64_t deadline)
+static void yield_until(uint64_t until)
 {
-    hdrt_wait policy = slot->runtime->wait;
+    do {
+        sched_yield();
+    } while (hdrt__now_ns() < until);
+}
+
+typedef struct waiter {
+    hdrt__timeline *slot;
+    uint64_t begin, deadline;
+    uint64_t answered; /* when the owner last was asked */
+    uint64_t changes;  /* before what is known was looked at */
+    bool polled;       /* the owner has to be asked, for it tells nothing by itself */
+} waiter;
+
+/* Whether to ask even if that is in the way of others, who hand over more: not before it has been put off for long. */
+static enum asking asking_of(const waiter *me, uint64_t now)
+{
+    bool last = me->deadline < now + PATIENCE_NS; /* it may be the only time */
+    bool seldom = me->slot->runtime->wait == HDRT_WAIT_BLOCK;
+    return last || seldom || now - me->answered >= PATIENCE_NS ? ASK_PATIENTLY : ASK;
+}
+
+/* Let time pass by the runtime's policy. `asked`: what the owner said. */
+static void pass_time(const waiter *me, hdrt_status asked, uint64_t now)
+{
+    hdrt_wait policy = me->slot->runtime->wait;
+    uint64_t waited = now - me->begin;
     if (policy == HDRT_WAIT_SPIN) {
         return;
     }
@@ -647,29 +685,35 @@ static void pass_time(hdrt__timeline *slot, uint64_t changes, bool polled, uint6
         sched_yield();
         return;
     }
-    if (polled && policy == HDRT_WAIT_AUTO && waited < SPIN_NS) {
+    bool looks = me->polled && policy == HDRT_WAIT_AUTO && asked != HDRT_WOULD_BLOCK;
+    if (looks && waited < SPIN_NS) {
         return;
     }
-    uint64_t until = polled ? hdrt__now_ns() + pause_ns(waited, policy == HDRT_WAIT_BLOCK) : UINT64_MAX;
     hdrt__callback_wait_begin();
-    sleep_on(slot, changes, until < deadline ? until : deadline);
+    if (looks && waited < YIELD_NS && me->slot->runtime->spare_processors) {
+        yield_until(now + (waited / 32 < YIELD_EACH_NS ? waited / 32 : YIELD_EACH_NS));
+    } else {
+        uint64_t until = me->polled ? now + pause_ns(waited, policy == HDRT_WAIT_BLOCK) : UINT64_MAX;
+        sleep_on(me->slot, me->changes, until < me->deadline ? until : me->deadline);
+    }
     hdrt__callback_wait_end();
 }
 
 /* The owner is asked again and again; timelines without a source tell by themselves. */
 static hdrt_status wait_pinned(hdrt__timeline *slot, uint64_t value, uint64_t deadline, hdrt__failure **out_failure)
 {
-    uint64_t begin = hdrt__now_ns();
+    uint64_t now = hdrt__now_ns();
+    waiter me = {.slot = slot, .begin = now, .deadline = deadline, .answered = now};
     for (;;) {
         slot_lock(slot);
-        uint64_t changes = slot->changes;
-        bool polled = slot->source != NULL;
+        me.changes = slot->changes;
+        me.polled = slot->source != NULL;
         slot_unlock(slot);
-        hdrt_status status = look_pinned(slot, value, true, out_failure);
+        hdrt_status asked, status = look_pinned(slot, value, asking_of(&me, now), &asked, out_failure);
         if (status != HDRT_NOT_READY) {
             return status;
         }
-        uint64_t now = hdrt__now_ns();
+        now = hdrt__now_ns();
         if (now >= deadline) {
             return HDRT_TIMEOUT;
         }
@@ -677,7 +721,8 @@ static hdrt_status wait_pinned(hdrt__timeline *slot, uint64_t value, uint64_t de
         if (inside.timeline == hdrt__timeline_event(slot, value).timeline && inside.value <= value) {
             return HDRT_ERROR_CYCLE;
         }
-        pass_time(slot, changes, polled, now - begin, deadline);
+        me.answered = asked == HDRT_OK ? now : me.answered;
+        pass_time(&me, asked, now);
     }
 }
 

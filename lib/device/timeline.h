@@ -48,9 +48,10 @@ typedef struct hdrt__timeline_source {
     void (*drop)(void *owner);
     /*
      * Find out more, so that `value` will be known complete at some time: tell it through hdrt__timeline_complete and
-     * hdrt__timeline_fail. Must not wait for the GPU. A negative status is handed to who asked.
+     * hdrt__timeline_fail. Must not wait for the GPU. A negative status is handed to who asked. Unless `patient` it need
+     * not ask if that is in the way of others: HDRT_NOT_READY, ask again; HDRT_WOULD_BLOCK, but rather not soon.
      */
-    hdrt_status (*progress)(void *owner, uint64_t value);
+    hdrt_status (*progress)(void *owner, uint64_t value, bool patient);
     /*
      * Somebody waits for `value` without asking: find out more by yourself until unwant is called with what this returned
      * (NULL: it need not be). unwant may be called under any lock, and as long as the slot is not retired.

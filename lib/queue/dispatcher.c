@@ -41,6 +41,7 @@ struct hdrt__dispatcher {
     hdrt_queue *_Atomic pushed; /* the newest first */
     _Atomic uint32_t signals;   /* what it sleeps on */
     atomic_bool sleeping, stop, look, urged;
+    atomic_bool woken; /* somebody has woken it from its last sleep */
     _Atomic uint32_t wanted; /* threads that wait for what is in flight */
     /* The thread's: */
     queue_list ready[HDRT__CLASSES];
@@ -55,7 +56,7 @@ struct hdrt__dispatcher {
 
 static void signal_it(hdrt__dispatcher *dispatcher)
 {
-    if (atomic_load(&dispatcher->sleeping)) {
+    if (atomic_load(&dispatcher->sleeping) && !atomic_exchange(&dispatcher->woken, true)) {
         atomic_fetch_add(&dispatcher->signals, 1);
         syscall(SYS_futex, &dispatcher->signals, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     }
@@ -98,6 +99,11 @@ void hdrt__dispatcher_wake(hdrt_queue *queue)
         atomic_load(&queue->ring.consumed) != atomic_load(&queue->ring.published)) {
         hdrt__dispatcher_list(queue);
     }
+}
+
+void hdrt__dispatcher_rouse(const hdrt_queue *queue)
+{
+    signal_it(dispatcher_of(queue));
 }
 
 void hdrt__dispatcher_urge(hdrt_queue *queue, uint8_t class)
@@ -281,7 +287,11 @@ static bool serve_listed(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
     if (!take_listed(queue)) {
         return !atomic_load(&dispatcher->stop);
     }
-    if (!dispatcher->together || !hdrt__together_add(dispatcher->together, queue)) {
+    if (!dispatcher->together) {
+        return serve(dispatcher, queue);
+    }
+    if (!hdrt__together_add(dispatcher->together, queue)) {
+        hdrt__together_tell(dispatcher->together);
         return serve(dispatcher, queue);
     }
     return hdrt__together_is_due(dispatcher->together) ? look_at_together(dispatcher) : !atomic_load(&dispatcher->stop);
@@ -304,7 +314,7 @@ static bool can_go_on(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
         return true;
     }
     if (!queue->stalled_by) {
-        hdrt__queue_poll(queue, atomic_load(&queue->entry.timeline->committed));
+        hdrt__queue_poll(queue, atomic_load(&queue->entry.timeline->committed), true);
         return hdrt__queue_settle(queue);
     }
     /* Not at the first free place: a few at a time. */
@@ -390,6 +400,7 @@ static void sleep_for(hdrt__dispatcher *dispatcher, uint64_t pause)
 {
     struct timespec time = {(time_t)(pause / 1000000000u), (long)(pause % 1000000000u)};
     uint32_t signals = atomic_load(&dispatcher->signals);
+    atomic_store(&dispatcher->woken, false);
     atomic_store(&dispatcher->sleeping, true);
     if (!atomic_load(&dispatcher->pushed) && !atomic_load(&dispatcher->stop) && !atomic_load(&dispatcher->look)) {
         syscall(SYS_futex, &dispatcher->signals, FUTEX_WAIT_PRIVATE, signals, pause == UINT64_MAX ? NULL : &time, NULL,
@@ -483,7 +494,16 @@ static void *dispatch(void *argument)
             }
             since = 0;
             dispatcher->pause = PAUSE_FIRST_NS;
-        } else if (atomic_load(&dispatcher->scheduler->pending_count)) {
+            continue;
+        }
+        if (dispatcher->together) {
+            hdrt__together_tell(dispatcher->together);
+            alive = !atomic_load(&dispatcher->stop);
+        }
+        if (!alive) {
+            break;
+        }
+        if (atomic_load(&dispatcher->scheduler->pending_count)) {
             hdrt__scheduler_flush(dispatcher->scheduler, true);
         } else {
             uint64_t held = dispatcher->together ? hdrt__together_pause(dispatcher->together) : UINT64_MAX;

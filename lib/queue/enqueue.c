@@ -9,6 +9,7 @@
 #include "queue/dispatcher.h"
 #include "queue/record.h"
 #include "queue/scheduler.h"
+#include "queue/together.h"
 
 #include <errno.h>
 #include <time.h>
@@ -103,14 +104,14 @@ static bool wait_a_while(step_watch *mine)
     return pthread_cond_timedwait(&mine->changed, &mine->lock, &until) == ETIMEDOUT;
 }
 
-/* Ask whether the queue has come to the value, and if not, at least to what is enough. */
-static hdrt_status poll_for(hdrt_queue *queue, uint64_t value, uint64_t enough)
+/* Ask whether the queue has come to the value, and if not, at least to what is enough. A failure, or HDRT_OK. */
+static hdrt_status poll_for(hdrt_queue *queue, uint64_t value, uint64_t enough, bool patient)
 {
-    hdrt_status status = hdrt__queue_poll(queue, value);
-    if (status >= 0 && enough < value && atomic_load(&queue->entry.timeline->completed) < enough) {
-        status = hdrt__queue_poll(queue, enough);
+    hdrt_status status = hdrt__queue_poll(queue, value, patient);
+    if (status == HDRT_OK && enough < value && atomic_load(&queue->entry.timeline->completed) < enough) {
+        status = hdrt__queue_poll(queue, enough, patient);
     }
-    return status;
+    return status < 0 ? status : HDRT_OK;
 }
 
 /*
@@ -132,7 +133,7 @@ static void sleep_until(hdrt_queue *queue, uint64_t value, uint64_t enough, hdrt
             } else if (wait_a_while(&mine)) {
                 /* A position that only waited is in no stream: nobody else finds out that it is complete. */
                 pthread_mutex_unlock(&mine.lock);
-                poll_for(queue, value, enough);
+                poll_for(queue, value, enough, true);
                 bool back = atomic_load(&timeline->completed) >= enough && hdrt__timeline_unwatch(timeline, &mine.watch);
                 pthread_mutex_lock(&mine.lock);
                 mine.over |= back;
@@ -189,7 +190,7 @@ static hdrt_status make_room(hdrt_queue *queue)
     uint64_t position = hdrt__queue_position(queue);
     uint64_t needed = position - queue->ring_limit + 1, value = needed + queue->ring_limit / 8;
     value = value < position ? value : position;
-    hdrt_status status = poll_for(queue, value, needed);
+    hdrt_status status = poll_for(queue, value, needed, !hdrt__may_wait(queue));
     uint64_t completed = atomic_load(&queue->entry.timeline->completed);
     if (status < 0 || completed >= value) {
         return status;
@@ -243,7 +244,7 @@ static hdrt_status lock_with_room(hdrt_queue *queue)
         if (full) {
             status = make_room(queue);
         } else if (standing) {
-            status = asked ? (hdrt_status)HDRT_WOULD_BLOCK : hdrt__queue_poll(queue, hdrt__queue_position(queue));
+            status = asked ? (hdrt_status)HDRT_WOULD_BLOCK : hdrt__queue_poll(queue, hdrt__queue_position(queue), true);
             asked = true;
         }
         if (status != HDRT_OK) {
@@ -407,6 +408,8 @@ hdrt_status hdrt__enqueue_publish(hdrt__enqueue *enqueue)
         hdrt__queue_add_flight(queue); /* a wait alone has none; without memory it is told later */
     }
     bool mine = (enqueue->at_once || commits_itself(queue, position, kind)) && hdrt__committer_take(queue, HDRT__COMMITTER_NONE);
+    bool takes_long = mine && kind == HDRT__OP_LAUNCH && queue->submission == HDRT_SUBMISSION_AUTO &&
+                      atomic_load_explicit(&op->launch.kernel->expected_us, memory_order_relaxed) >= HDRT__TOGETHER_LEAST_US;
     if (mine) {
         hdrt__queue_hold(queue); /* a host function that this enqueues may destroy the queue before the call returns */
     }
@@ -417,6 +420,9 @@ hdrt_status hdrt__enqueue_publish(hdrt__enqueue *enqueue)
     hdrt__order_tell(order);
     hdrt_status status = HDRT_OK;
     if (mine) {
+        if (takes_long) { /* seldom alone */
+            hdrt__dispatcher_rouse(queue);
+        }
         hdrt__queue_commit(queue);
         if (queue->submission == HDRT_SUBMISSION_AUTO) {
             note_inline(queue);

@@ -107,9 +107,13 @@ static void source_drop(void *owner)
     hdrt__queue_drop(owner);
 }
 
-static hdrt_status source_progress(void *owner, uint64_t value)
+static hdrt_status source_progress(void *owner, uint64_t value, bool patient)
 {
-    return hdrt__queue_poll(owner, value);
+    hdrt_queue *queue = owner;
+    if (!patient && atomic_load_explicit(&queue->scheduler->launching, memory_order_relaxed)) {
+        return HDRT_WOULD_BLOCK; /* the driver would answer after that, and the launch take longer */
+    }
+    return hdrt__queue_poll(queue, value, patient);
 }
 
 bool hdrt__queue_add_flight(hdrt_queue *queue)
@@ -215,7 +219,7 @@ bool hdrt__queue_follows(const hdrt_queue *queue, const hdrt__stream *stream)
     return false;
 }
 
-hdrt_status hdrt__queue_poll(hdrt_queue *queue, uint64_t value)
+hdrt_status hdrt__queue_poll(hdrt_queue *queue, uint64_t value, bool patient)
 {
     hdrt__point points[HDRT__POINTS];
     hdrt_status status = HDRT_OK;
@@ -233,13 +237,9 @@ hdrt_status hdrt__queue_poll(hdrt_queue *queue, uint64_t value)
     hdrt__points_unlock(queue);
     for (uint8_t i = 0; i < count; i++) {
         uint64_t sequence = points[i].sequence;
-        if (own && i == 0) {
-            pthread_mutex_lock(&points[i].stream->commit);
-            sequence = hdrt__stream_sequence_of(points[i].stream, queue, value < committed ? value : committed);
-            pthread_mutex_unlock(&points[i].stream->commit);
-        }
-        hdrt_status asked = hdrt__stream_poll(points[i].stream, sequence);
-        status = status < 0 ? status : asked;
+        hdrt__stream_question question = {&sequence, own && i == 0 ? queue : NULL, value < committed ? value : committed};
+        hdrt_status asked = hdrt__stream_ask(points[i].stream, &question, patient);
+        status = status < 0 || asked == HDRT_OK ? status : asked;
         complete &= hdrt__point_complete(&points[i]);
         points[i].sequence = sequence;
         enough &= points[i].since > value || hdrt__point_complete(&points[i]);

@@ -180,8 +180,9 @@ bool hdrt__queue_settle(hdrt_queue *queue);
 bool hdrt__queue_follows(const hdrt_queue *queue, const hdrt__stream *stream);
 /* The queue is closed: values that were never enqueued will not come. */
 void hdrt__queue_end_values(hdrt_queue *queue);
-/* Ask the driver for what the queue's position `value` still needs. Under no lock. */
-hdrt_status hdrt__queue_poll(hdrt_queue *queue, uint64_t value);
+/* Ask the driver for what the queue's position `value` still needs. Under no lock. Unless `patient` it does not wait
+ * for threads that are at its streams. \return HDRT_OK; HDRT_NOT_READY: so it did not ask; or why it cannot be asked. */
+hdrt_status hdrt__queue_poll(hdrt_queue *queue, uint64_t value, bool patient);
 
 /*
  * The queue fails at `position`: all that was enqueued from there on is dropped. The words are the thread's last

@@ -327,9 +327,12 @@ hdrt__stream *hdrt__scheduler_wide(hdrt__scheduler *scheduler, uint8_t class, bo
         if (!streams[i] && hdrt__scheduler_stream(scheduler, class, &streams[i]) != HDRT_OK) {
             return NULL;
         }
-        if (ask && hdrt__stream_outstanding(streams[i])) {
-            hdrt__stream_poll(streams[i], UINT64_MAX);
+        if (hdrt__stream_outstanding(streams[i]) == 0) {
+            return streams[i];
         }
+    }
+    for (uint32_t i = 0; ask && i < HDRT__WIDE_STREAMS; i++) {
+        hdrt__stream_poll(streams[i], UINT64_MAX);
         if (hdrt__stream_outstanding(streams[i]) == 0) {
             return streams[i];
         }

@@ -484,7 +484,16 @@ static uint32_t land(hdrt__stream *stream, hdrt__flight *landed, uint32_t capaci
     return count;
 }
 
-hdrt_status hdrt__stream_poll(hdrt__stream *stream, uint64_t sequence)
+static bool lock_to_ask(hdrt__stream *stream, bool patient)
+{
+    if (!patient) {
+        return pthread_mutex_trylock(&stream->commit) == 0;
+    }
+    pthread_mutex_lock(&stream->commit);
+    return true;
+}
+
+hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt__stream_question *question, bool patient)
 {
     hdrt__scope scope;
     hdrt__flight landed[32];
@@ -494,11 +503,18 @@ hdrt_status hdrt__stream_poll(hdrt__stream *stream, uint64_t sequence)
     bool inside = status == HDRT_OK, asked = false;
     hdrt__device_hold(device); /* the last flight may be the last that kept it */
     do {
-        pthread_mutex_lock(&stream->commit);
+        if (!lock_to_ask(stream, patient)) {
+            status = status < 0 ? status : HDRT_NOT_READY;
+            break;
+        }
+        if (question->queue && !asked) {
+            *question->sequence = hdrt__stream_sequence_of(stream, question->queue, question->position);
+        }
         if (!asked && inside && !hdrt__device_is_lost(device) && hdrt__stream_outstanding(stream)) {
             uint64_t end = atomic_load(&stream->sequence);
-            status = being_captured(stream) ? ask_from_oldest(stream, stream->mark_count)
-                                            : ask(stream, sequence < end ? sequence : end);
+            status = being_captured(stream)
+                         ? ask_from_oldest(stream, stream->mark_count)
+                         : ask(stream, *question->sequence < end ? *question->sequence : end);
         }
         asked = true;
         if (hdrt__device_is_lost(device)) { /* nothing of it will be heard again: let go of the queues */
@@ -514,10 +530,17 @@ hdrt_status hdrt__stream_poll(hdrt__stream *stream, uint64_t sequence)
             hdrt__queue_landed(landed[i].queue, landed[i].position);
             hdrt__queue_drop(landed[i].queue);
         }
+        patient = true; /* others wait for the rest */
     } while (count == sizeof landed / sizeof landed[0]);
     if (inside) {
         hdrt__device_leave(device, &scope);
     }
     hdrt__device_drop(device);
     return status;
+}
+
+hdrt_status hdrt__stream_poll(hdrt__stream *stream, uint64_t sequence)
+{
+    const hdrt__stream_question question = {.sequence = &sequence};
+    return hdrt__stream_ask(stream, &question, true);
 }

@@ -10,8 +10,7 @@
 #include "queue/template.h"
 #include "queue/wide.h"
 
-/* Launches that take at least so long wait for others: until a piece is full, or nobody has come for a while. */
-#define LEAST_US 200u
+/* For how long nobody must have come until a piece that is not full is launched. */
 #define QUIET_NS 25000u
 /* Most queues in it. */
 #define MOST 4096u
@@ -27,6 +26,13 @@ struct hdrt__together {
     uint64_t added_at;   /* when the last one came */
     uint64_t held_until; /* when it is no longer waited for a stream */
     uint64_t asked_at;
+    /* The last piece, if its queues are not told yet: the next piece is launched first. */
+    struct {
+        hdrt_queue *queues[HDRT__WIDE_LIMIT];
+        uint32_t count;
+        hdrt__stream *stream;
+        uint64_t sequence;
+    } launched;
 };
 
 hdrt__together *hdrt__together_create(void)
@@ -62,7 +68,7 @@ bool hdrt__together_add(hdrt__together *together, hdrt_queue *queue)
     uint64_t now = hdrt__now_ns();
     if (!together->count) {
         uint32_t expected = hdrt__wide_expected_us(queue);
-        if (expected < LEAST_US) {
+        if (expected < HDRT__TOGETHER_LEAST_US) {
             return false; /* short ones go one after the other (pending.h) */
         }
         together->expected_us = expected;
@@ -87,21 +93,38 @@ static uint32_t piece_of(const hdrt__together *together)
     return together->count < HDRT__WIDE_LIMIT ? together->count : HDRT__WIDE_LIMIT;
 }
 
-/* \return how many were launched as a piece; 0: there is no template for it. */
-static uint32_t launch_piece(hdrt__together *together, hdrt__stream *stream)
+void hdrt__together_tell(hdrt__together *together)
 {
-    hdrt_queue *queues[HDRT__WIDE_LIMIT];
-    uint32_t count = piece_of(together);
-    for (uint32_t i = 0; i < count; i++) {
-        queues[i] = together->queues[(together->first + i) % MOST];
+    if (together->launched.count) {
+        hdrt__wide_mark(together->launched.stream);
     }
-    uint32_t launched = hdrt__wide_hand_over(together->wide, stream, queues, count);
-    for (uint32_t i = 0; i < launched; i++) {
-        hdrt_queue *queue = take_first(together);
+    for (uint32_t i = 0; i < together->launched.count; i++) {
+        hdrt_queue *queue = together->launched.queues[i];
+        hdrt__wide_finish(queue, together->launched.stream, together->launched.sequence);
         hdrt__park_tidy(queue);
         hdrt__committer_leave(queue);
         hdrt__queue_drop(queue);
     }
+    together->launched.count = 0;
+}
+
+/* \return how many were launched as a piece; 0: there is no template for it. */
+static uint32_t launch_piece(hdrt__together *together, hdrt__stream *stream)
+{
+    hdrt_queue *queues[HDRT__WIDE_LIMIT];
+    uint64_t sequence = 0;
+    uint32_t count = piece_of(together);
+    for (uint32_t i = 0; i < count; i++) {
+        queues[i] = together->queues[(together->first + i) % MOST];
+    }
+    uint32_t launched = hdrt__wide_hand_over(together->wide, stream, queues, count, &sequence);
+    hdrt__together_tell(together);
+    for (uint32_t i = 0; i < launched; i++) {
+        together->launched.queues[i] = take_first(together);
+    }
+    together->launched.count = launched;
+    together->launched.stream = stream;
+    together->launched.sequence = sequence;
     return launched;
 }
 
@@ -139,6 +162,7 @@ hdrt_queue *hdrt__together_next(hdrt__together *together)
     if (!together->singles) {
         return NULL;
     }
+    hdrt__together_tell(together);
     together->singles--;
     return take_first(together);
 }

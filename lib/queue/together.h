@@ -8,9 +8,13 @@
  * those of other streams too, since the driver spreads them all over the same few hardware queues (512 kernels of 500
  * us: a concurrency of 118 at best, and of 30 in the worst rounds). So what the GPU has no room for is held back here.
  *
- *     gathering --a piece is full, or its time is over--> due --a wide stream is idle--> launched
+ *     gathering --a piece is full, or its time is over--> due --a wide stream is idle--> launched --the next piece is
+ *                                                          |          launched, or there is nothing else to do--> told
  *                                                          +--there is no template, they are too few, or none of the
  *                                                             streams becomes idle for long--> served one by one
+ *
+ * Two dispatchers that share the pieces lost: the kernels of pieces that go out at the same time get in each other's
+ * hardware queues (concurrencies of 55 to 95, though the first 128 kernels ran sooner).
  *
  * One for each dispatcher that launches so: the committer of all queues that are in it.
  */
@@ -18,6 +22,9 @@
 #define HDRT_QUEUE_TOGETHER_H
 
 #include "queue/queue.h"
+
+/* Launches that take at least so long, in microseconds, wait for others. */
+#define HDRT__TOGETHER_LEAST_US 200u
 
 typedef struct hdrt__together hdrt__together;
 
@@ -28,6 +35,8 @@ void hdrt__together_destroy(hdrt__together *together);
 bool hdrt__together_add(hdrt__together *together, hdrt_queue *queue);
 /* Launch what can be. \return a queue, the caller's again, that is to be served by itself; NULL: there is none now. */
 hdrt_queue *hdrt__together_next(hdrt__together *together);
+/* Tell what was launched last, if that was left for later: when nothing else is ready, or before others are served. */
+void hdrt__together_tell(hdrt__together *together);
 /* Whether to look: a full piece is there, or what is to be served by itself. */
 bool hdrt__together_is_due(const hdrt__together *together);
 /* For how many nanoseconds nothing need be done: 0 while a piece gathers; UINT64_MAX: it is empty. */

@@ -67,8 +67,14 @@ static uint32_t gather(hdrt__wide *wide, hdrt_queue **queues, uint32_t count)
     return gathered;
 }
 
-/* The queue's launch is in the stream, whose lock is no longer held. */
-static void finish(hdrt_queue *queue, hdrt__stream *stream, uint64_t sequence)
+void hdrt__wide_mark(hdrt__stream *stream)
+{
+    pthread_mutex_lock(&stream->commit);
+    hdrt__stream_mark_end(stream);
+    pthread_mutex_unlock(&stream->commit);
+}
+
+void hdrt__wide_finish(hdrt_queue *queue, hdrt__stream *stream, uint64_t sequence)
 {
     uint64_t position = atomic_load(&queue->ring.consumed) + 1;
     hdrt__stream_hold(stream);
@@ -82,7 +88,8 @@ static void finish(hdrt_queue *queue, hdrt__stream *stream, uint64_t sequence)
     hdrt__timeline_commit(queue->entry.timeline, position);
 }
 
-uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue **queues, uint32_t count)
+uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue **queues, uint32_t count,
+                              uint64_t *out_sequence)
 {
     hdrt__scheduler *scheduler = queues[0]->scheduler;
     hdrt_device *device = scheduler->device;
@@ -98,6 +105,7 @@ uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue
     hdrt__run_place place = {stream->handle, stream->entry.index, atomic_load(&stream->sequence) + 1};
     if (hdrt__stream_outstanding(stream) < HDRT__COMMAND_LIMIT && hdrt__stream_reserve_flights(stream, count)) {
         hdrt__stream_due(stream, queues[0]);
+        atomic_store_explicit(&scheduler->launching, true, memory_order_relaxed);
         launched = hdrt__templates_wide(templates, &place, wide->launches, count, &call);
     }
     if (launched) {
@@ -109,13 +117,10 @@ uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue
         for (uint32_t i = 0; i < launched; i++) {
             hdrt__stream_fly(stream, queues[i], atomic_load(&queues[i]->ring.consumed) + 1);
         }
-        hdrt__stream_mark_end(stream); /* whether it is idle is soon asked */
     }
-    uint64_t sequence = atomic_load(&stream->sequence);
+    *out_sequence = atomic_load(&stream->sequence);
     pthread_mutex_unlock(&stream->commit);
-    for (uint32_t i = 0; i < launched; i++) {
-        finish(queues[i], stream, sequence);
-    }
+    atomic_store_explicit(&scheduler->launching, false, memory_order_relaxed);
     hdrt__scheduler_leave_templates(scheduler);
     if (call.result && hdrt__device_check(device, call, "%u kernels side by side", count) != HDRT_ERROR_DEVICE_LOST) {
         hdrt__log(HDRT_LOG_WARN, "%s; they are launched one by one", hdrt_last_error());

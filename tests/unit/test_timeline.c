@@ -321,9 +321,9 @@ END_TEST
 
 typedef struct counter {
     hdrt__timeline *slot;
-    int held, asked;
+    int held, asked, patiently; /* how often, and how often it had to answer */
     uint64_t complete_at;
-    hdrt_status status;
+    hdrt_status status, refusal; /* of who is not patient; HDRT_OK: none */
 } counter;
 
 static bool counter_hold(void *owner)
@@ -337,10 +337,14 @@ static void counter_drop(void *owner)
     ((counter *)owner)->held--;
 }
 
-static hdrt_status counter_progress(void *owner, uint64_t value)
+static hdrt_status counter_progress(void *owner, uint64_t value, bool patient)
 {
     counter *me = owner;
     me->asked++;
+    me->patiently += patient;
+    if (!patient && me->refusal != HDRT_OK) {
+        return me->refusal;
+    }
     if (me->status == HDRT_OK && (uint64_t)me->asked >= me->complete_at) {
         hdrt__timeline_complete(me->slot, value);
     }
@@ -373,6 +377,26 @@ START_TEST(sources_are_asked_until_they_know)
     hdrt__timeline_retire(me.slot, NULL);
     ck_assert_int_eq(hdrt_event_query(runtime, hdrt__timeline_event(me.slot, 3)), HDRT_ERROR_EVENT_FAILED);
     ck_assert_int_eq(me.asked, asked);
+}
+END_TEST
+
+/* Who waits does not press at once where asking is in others' way, but does so in the end; who only asks does at once. */
+START_TEST(asking_is_put_off_but_not_for_ever)
+{
+    static const hdrt_status refusals[] = {HDRT_NOT_READY, HDRT_WOULD_BLOCK};
+    for (int i = 0; i < 2; i++) {
+        counter me = {.complete_at = 1, .refusal = refusals[i]};
+        ck_assert_int_eq(hdrt__timeline_acquire(runtime, &counter_source, &me, &me.slot), HDRT_OK);
+        hdrt__timeline_enqueue(me.slot, 3);
+        ck_assert_int_eq(hdrt_event_wait(runtime, hdrt__timeline_event(me.slot, 1), HDRT_FOREVER), HDRT_OK);
+        ck_assert_int_ge(me.asked, 2);
+        ck_assert_int_eq(me.patiently, 1);
+        ck_assert_int_eq(hdrt_event_query(runtime, hdrt__timeline_event(me.slot, 2)), HDRT_OK);
+        ck_assert_int_eq(me.patiently, 2);
+        ck_assert_int_eq(hdrt_event_wait(runtime, hdrt__timeline_event(me.slot, 3), 1000), HDRT_OK); /* no other time */
+        ck_assert_int_eq(me.patiently, 3);
+        hdrt__timeline_retire(me.slot, NULL);
+    }
 }
 END_TEST
 
@@ -547,6 +571,7 @@ int main(void)
     tcase_add_test(tcase, failed_ranges_stay_failed);
     tcase_add_loop_test(tcase, many_failures_are_bounded, 0, 2);
     tcase_add_test(tcase, sources_are_asked_until_they_know);
+    tcase_add_test(tcase, asking_is_put_off_but_not_for_ever);
     tcase_add_test(tcase, uses_keep_one_event_for_each_timeline);
     tcase_add_test(tcase, uses_survive_without_memory);
     tcase_add_test(tcase, no_memory_is_a_status);
