@@ -151,6 +151,10 @@ static inline void hdrt__ring_publish(hdrt__ring *ring)
 }
 /* The operation `ahead` places behind the first one that was not consumed; NULL if it is not published. */
 hdrt__op *hdrt__ring_ahead(hdrt__ring *ring, uint32_t ahead);
+/* How many are published and not consumed: for who reads many. Looking slows the writers down. */
+uint64_t hdrt__ring_ready(const hdrt__ring *ring);
+/* One of those that are ready. */
+hdrt__op *hdrt__ring_at(const hdrt__ring *ring, uint32_t ahead);
 /* The first `count` are done with. `lock`: the writers'. */
 void hdrt__ring_consume(hdrt__ring *ring, uint32_t count, hdrt__segments *segments, pthread_mutex_t *lock);
 /* Under the writers' lock: flag the operation at `position`, unless it is consumed. */

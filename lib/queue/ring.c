@@ -84,12 +84,19 @@ hdrt__op *hdrt__ring_reserve(hdrt__ring *ring, hdrt__segments *segments)
     return op;
 }
 
+uint64_t hdrt__ring_ready(const hdrt__ring *ring)
+{
+    return atomic_load(&ring->published) - atomic_load_explicit(&ring->consumed, memory_order_relaxed);
+}
+
 hdrt__op *hdrt__ring_ahead(hdrt__ring *ring, uint32_t ahead)
 {
+    return ahead < hdrt__ring_ready(ring) ? hdrt__ring_at(ring, ahead) : NULL;
+}
+
+hdrt__op *hdrt__ring_at(const hdrt__ring *ring, uint32_t ahead)
+{
     uint64_t position = atomic_load_explicit(&ring->consumed, memory_order_relaxed) + 1 + ahead;
-    if (position > atomic_load(&ring->published)) {
-        return NULL;
-    }
     hdrt__segment *segment = ring->head;
     while (position - segment->first >= segment->capacity) {
         segment = atomic_load_explicit(&segment->next, memory_order_acquire);

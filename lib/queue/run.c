@@ -31,15 +31,39 @@ void hdrt__run_point_at(hdrt__op *op, void **pointers)
     }
 }
 
+static const hdrt__op *launch_at(const hdrt__ring *ring, uint64_t ready, uint64_t ahead)
+{
+    const hdrt__op *op = ahead < ready ? hdrt__ring_at(ring, (uint32_t)ahead) : NULL;
+    return op && op->kind == HDRT__OP_LAUNCH ? op : NULL;
+}
+
+/* What will be read of the launches that come: the operations, which the producer wrote on another processor, and the
+ * kernels, which may be many. */
+static void prefetch(const hdrt__ring *ring, uint64_t ready, uint64_t ahead, const hdrt__op *op)
+{
+    const hdrt__op *soon = launch_at(ring, ready, ahead + 4), *next = launch_at(ring, ready, ahead + 2);
+    __builtin_prefetch(op + 6);
+    __builtin_prefetch((const char *)(op + 6) + 64);
+    if (soon) {
+        __builtin_prefetch(soon->launch.kernel);
+        __builtin_prefetch((const char *)soon->launch.kernel + 64);
+    }
+    if (next) {
+        __builtin_prefetch(next->launch.kernel->parameters);
+        __builtin_prefetch(next->launch.kernel->name); /* hdrt__device_stream_launch remembers it */
+    }
+}
+
 /* The launches from `ahead` on, up to a flag, as far as there is room. */
 static void gather(hdrt_queue *queue, uint32_t ahead, launch_run *run)
 {
+    uint64_t ready = hdrt__ring_ready(&queue->ring);
     run->count = run->pointer_count = 0;
     run->flagged = 0;
     run->more = false;
-    while (!run->flagged) {
-        hdrt__op *op = hdrt__ring_ahead(&queue->ring, ahead + run->count);
-        if (!op || op->kind != HDRT__OP_LAUNCH || op->cooperative) {
+    while (!run->flagged && ahead + run->count < ready) {
+        hdrt__op *op = hdrt__ring_at(&queue->ring, ahead + run->count);
+        if (op->kind != HDRT__OP_LAUNCH || op->cooperative) {
             return;
         }
         uint32_t count = op->launch.kernel->parameter_count;
@@ -47,10 +71,7 @@ static void gather(hdrt_queue *queue, uint32_t ahead, launch_run *run)
             run->more = true;
             return;
         }
-        /* The producer wrote it on another processor. */
-        const hdrt__op *ahead_of_it = op + 6;
-        __builtin_prefetch(ahead_of_it);
-        __builtin_prefetch((const char *)ahead_of_it + 64);
+        prefetch(&queue->ring, ready, ahead + run->count, op);
         void **pointers = run->pointers + run->pointer_count;
         hdrt__run_point_at(op, pointers);
         run->pointer_count += count;

@@ -25,6 +25,7 @@
 typedef struct hdrt__template_stream {
     hdrt__template_sequence *last; /* chain launched last as a whole cut: most likely the next too */
     uint32_t rest;                 /* launches of a cut that is not built, to be served in small templates */
+    uint32_t fruitless, unlooked;  /* launches for which there was none; and that were not looked at */
     const hdrt_kernel *expected;   /* the first of the rest, if known: else it is another queue's run */
 } hdrt__template_stream;
 

@@ -22,7 +22,6 @@ typedef struct hdrt__template_instance {
     hdcu_graph_exec exec;
     uint32_t index;  /* stream of the last launch */
     uint64_t number; /* and its number there; 0: never launched */
-    uint64_t launch; /* which of the cache's launches that was */
     bool taken;      /* a committer has it */
     bool filled;     /* values and grids are what the nodes hold */
     hdrt_grid *grids;
@@ -36,6 +35,7 @@ struct hdrt__template_sequence {
     bool wide;    /* the nodes are independent of each other */
     bool leaving; /* not to be used any more */
     bool building; /* a committer makes an instance; one at a time, for the graph takes no two calls at once */
+    uint32_t seen_at; /* the table's clock when it last came up */
     uint32_t takers; /* committers that have an instance of it or make one */
     hdrt__template_instance *instances;
     hdcu_graph graph;

@@ -118,13 +118,18 @@ static hdrt__template_seen *place_of(hdrt__template_table *table, uint64_t key)
             set[i].count -= set[i].count > 0;
         }
     }
-    *least = (hdrt__template_seen){key, 0};
+    *least = (hdrt__template_seen){.key = key};
     return least;
 }
 
-int32_t hdrt__template_see(hdrt__template_table *table, uint64_t key)
+int32_t hdrt__template_see(hdrt__template_table *table, uint64_t key, uint32_t ahead, uint32_t within)
 {
     hdrt__template_seen *place = place_of(table, key);
+    uint32_t now = table->clock + ahead;
+    if (within && place->count > 0 && now - place->at > within) {
+        place->count = 0;
+    }
+    place->at = now;
     if (place->count < INT32_MAX) {
         place->count++;
     }

@@ -27,7 +27,7 @@
 
 static inline int64_t hdrt__template_build_ns(uint32_t count, bool wide)
 {
-    return wide ? 30000 + 20000 * (int64_t)count : 10000 + 8000 * (int64_t)count;
+    return wide ? 30000 + 20000 * (int64_t)count : 18000 + 9000 * (int64_t)count;
 }
 
 /* Device memory of an instance, as an estimate: 64 nodes took 0.2 MiB in a chain, 5.2 MiB side by side. */
@@ -46,6 +46,7 @@ static inline uint64_t hdrt__template_bytes(uint32_t count, bool wide)
 typedef struct hdrt__template_seen {
     uint64_t key; /* 0: free */
     int32_t count; /* below 0: a build failed, and it must be seen that much more often before another */
+    uint32_t at;   /* the table's clock at the last sight */
 } hdrt__template_seen;
 
 typedef struct hdrt__template_table {
@@ -54,6 +55,7 @@ typedef struct hdrt__template_table {
     hdrt__template_instance *newest, *oldest;
     int64_t credit[2]; /* of chains, of wide ones */
     uint64_t limit;    /* of counts.bytes */
+    uint32_t clock;    /* launches so far, of all streams */
     hdrt__template_counts counts;
 } hdrt__template_table;
 
@@ -71,8 +73,9 @@ void hdrt__template_instance_enter(hdrt__template_table *table, hdrt__template_i
 void hdrt__template_instance_leave(hdrt__template_table *table, hdrt__template_instance *instance);
 void hdrt__template_instance_used(hdrt__template_table *table, hdrt__template_instance *instance);
 
-/* Count a sight of an unbuilt sequence. \return how often it was seen, as far as is known. */
-int32_t hdrt__template_see(hdrt__template_table *table, uint64_t key);
+/* Count a sight of an unbuilt sequence, of the launch that comes `ahead` launches from now. \return how often it was
+ * seen, as far as is known, the last times within so many launches of each other; 0: at whatever distance. */
+int32_t hdrt__template_see(hdrt__template_table *table, uint64_t key, uint32_t ahead, uint32_t within);
 /* Set the count of one: 0 forgets it. */
 void hdrt__template_set_seen(hdrt__template_table *table, uint64_t key, int32_t count);
 

@@ -10,13 +10,14 @@
 #include "queue/template_cut.h"
 
 #define KERNELS 96u
+#define SEVERAL 2u /* modules, where 96 kernels are too few */
 #define STREAMS 4u
 #define CHUNK 64u
 #define WIDE 600u
 
 /* Kernel fN(p, v): *p = *p * 31 + v + N; every third one has a parameter between and one after, which it adds. */
 static hdrt_module *module;
-static hdrt_kernel *kernels[KERNELS];
+static hdrt_kernel *kernels[SEVERAL * KERNELS];
 static hdrt__templates *templates;
 static hdrt__scope scope;
 static hdcu_stream streams[STREAMS];
@@ -64,15 +65,22 @@ static hdrt_module *load_numbered(void)
     return loaded;
 }
 
-static void setup(void)
+/* kernels[first] and so on */
+static hdrt_module *load_from(uint32_t first)
 {
-    setup_device();
-    module = load_numbered();
+    hdrt_module *loaded = load_numbered();
     for (uint32_t i = 0; i < KERNELS; i++) {
         char name[16];
         snprintf(name, sizeof name, "f%u", i);
-        kernels[i] = kernel_of(module, name);
+        kernels[first + i] = kernel_of(loaded, name);
     }
+    return loaded;
+}
+
+static void setup(void)
+{
+    setup_device();
+    module = load_from(0);
     CK_OK(hdrt__device_enter(dev, &scope));
     CU_OK(DRIVER->cuMemAlloc(&sums, STREAMS * sizeof(uint32_t)));
     CU_OK(DRIVER->cuMemsetD32(sums, 0, STREAMS));
@@ -121,7 +129,7 @@ static void prepare(one_launch *one, hdrt__run_launch *launch, uint32_t stream, 
     one->params[2] = &one->value;
     one->params[3] = &one->b;
     *launch = (hdrt__run_launch){kernels[kernel], &one->grid, one->params};
-    expected[stream] = expected[stream] * 31 + value + kernel;
+    expected[stream] = expected[stream] * 31 + value + kernel % KERNELS;
     if (has_more(kernel)) {
         expected[stream] += one->a + (uint32_t)one->b;
     }
@@ -406,10 +414,50 @@ START_TEST(test_never_repeating)
 }
 END_TEST
 
+/*
+ * Kernels of which each comes seldom gain nothing by templates for one: none is built, and after a while most launches
+ * are not even looked at; a loop that follows is found nevertheless.
+ */
+START_TEST(test_seldom)
+{
+    hdrt_module *more[SEVERAL - 1];
+    uint32_t state = 5, sequence[SEVERAL * KERNELS], loop[] = {3, 1, 4, 1, 5, 9, 2}, served = 0;
+    for (uint32_t i = 0; i < SEVERAL - 1; i++) {
+        more[i] = load_from((i + 1) * KERNELS);
+    }
+    for (uint32_t i = 0; i < SEVERAL * KERNELS; i++) {
+        sequence[i] = i;
+    }
+    for (int round = 0; round < 80; round++) {
+        for (uint32_t i = SEVERAL * KERNELS - 1; i > 0; i--) {
+            uint32_t j = random_number(&state) % (i + 1), swapped = sequence[i];
+            sequence[i] = sequence[j];
+            sequence[j] = swapped;
+        }
+        for (uint32_t i = 0; i < SEVERAL * KERNELS; i += CHUNK) {
+            served += run_loop(0, sequence + i, CHUNK, 0, CHUNK, true);
+        }
+        synchronize(0);
+    }
+    ck_assert_uint_eq(served, 0);
+    ck_assert_uint_eq(counts().built, 0);
+    for (int i = 0; i < 20; i++) {
+        served += run_loop(0, loop, 7, (uint32_t)i * CHUNK * 4 % 7, CHUNK * 4, true);
+        synchronize(0);
+    }
+    ck_assert_uint_ge(served, 14 * CHUNK * 4);
+    check_sum(0);
+    for (uint32_t i = 0; i < SEVERAL - 1; i++) {
+        hdrt__templates_forget(templates, more[i]);
+        hdrt_module_destroy(more[i]);
+    }
+}
+END_TEST
+
 START_TEST(test_eviction)
 {
     hdrt__templates_limit(templates, 3277 * 40);
-    for (uint32_t round = 0; round < 30; round++) {
+    for (uint32_t round = 0; round < 80; round++) {
         for (uint32_t which = 0; which < 4; which++) {
             run_loop(0, numbered + which * 16, 16, 0, 16, false);
             ck_assert_uint_le(counts().bytes, 3277 * 40);
@@ -785,6 +833,7 @@ int main(void)
     tcase_add_test(rules, test_first_launches_in_flight);
     tcase_add_test(rules, test_random_order);
     tcase_add_test(rules, test_never_repeating);
+    tcase_add_test(rules, test_seldom);
     tcase_add_test(rules, test_eviction);
     tcase_add_test(rules, test_instance_for_each_busy_stream);
     tcase_add_test(rules, test_forget);
