@@ -15,7 +15,7 @@ static const char usage[] =
     "  --json                 print JSON instead of a table\n"
     "  --check                exit 1 if a requirement is missed\n"
     "  --smoke                tiny sizes: only whether everything works\n"
-    "  --rounds=N             rounds of each measurement (default 9)\n"
+    "  --rounds=N             rounds of each measurement (default 15)\n"
     "  --driver=cuda|soft     (default: HDRT_DRIVER, else cuda)\n"
     "  --submission=auto|inline|dispatcher   of the queues (default auto)\n"
     "  --help\n\n"
@@ -66,15 +66,22 @@ double bench_quantile(double *samples, unsigned count, double quantile)
 void bench_compare(struct bench *b, struct bench_row row, unsigned warm, bench_round ours, bench_round raw,
                    const void *argument)
 {
-    double our_samples[64], raw_samples[64];
+    double our_samples[64], raw_samples[64], quotients[64];
     for (unsigned i = 0; i < warm; i++) {
         ours(b, argument);
         raw(b, argument);
     }
     for (unsigned i = 0; i < b->rounds; i++) {
-        our_samples[i] = ours(b, argument);
-        raw_samples[i] = raw(b, argument);
+        if (i % 2) {
+            raw_samples[i] = raw(b, argument);
+            our_samples[i] = ours(b, argument);
+        } else {
+            our_samples[i] = ours(b, argument);
+            raw_samples[i] = raw(b, argument);
+        }
+        quotients[i] = our_samples[i] / raw_samples[i];
     }
+    row.quotient = bench_quantile(quotients, b->rounds, 0.5);
     row.ours = bench_quantile(our_samples, b->rounds, 0.5);
     row.raw = bench_quantile(raw_samples, b->rounds, 0.5);
     bench_add(b, row);
@@ -145,7 +152,8 @@ static double ratio_of(const struct bench_row *row)
     if (row->raw == 0 || row->ours == 0) {
         return 0;
     }
-    return row->rule == BENCH_TIMES_BELOW ? row->raw / row->ours : row->ours / row->raw;
+    double quotient = row->quotient != 0 ? row->quotient : row->ours / row->raw;
+    return row->rule == BENCH_TIMES_BELOW ? 1 / quotient : quotient;
 }
 
 static bool is_met(const struct bench_row *row)
@@ -320,7 +328,7 @@ static void read_options(struct bench *b, struct settings *settings, int argc, c
 
 int main(int argc, char **argv)
 {
-    static struct bench bench = {.rounds = 9};
+    static struct bench bench = {.rounds = 15};
     struct settings settings = {0};
     bool met = true;
     read_options(&bench, &settings, argc, argv);

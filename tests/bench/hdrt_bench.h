@@ -99,6 +99,7 @@ struct bench_row {
     double ours, raw; /* raw 0: there is none */
     enum bench_rule rule;
     double limit;
+    double quotient; /* ours / raw by pairs of rounds; 0: of ours and raw above */
 };
 
 struct bench {
@@ -153,7 +154,10 @@ void bench_add(struct bench *b, struct bench_row row);
 
 /* One round of a measurement: ns for each item, after having verified what was written. */
 typedef double (*bench_round)(struct bench *b, const void *argument);
-/* Rounds of both in turn after `warm` of each, and the medians as ours and raw of the row. */
+/*
+ * Rounds of both in turn after `warm` of each, and the medians as ours and raw of the row. The ratio is the median of
+ * those of each pair of rounds: a machine that becomes slower for a while does so for both.
+ */
 void bench_compare(struct bench *b, struct bench_row row, unsigned warm, bench_round ours, bench_round raw,
                    const void *argument);
 /* The median of rounds of one of them. */
