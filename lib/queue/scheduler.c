@@ -13,8 +13,10 @@
 #include "queue/stream_call.h"
 #include "driver/thread.h"
 
-/* Streams that are asked whether they are idle before another is made. */
-#define ASKED 4u
+/* Streams that are asked whether they are idle before another is made: the more, the more there are. To make one takes as
+ * long as to ask sixteen, and half a megabyte of the device's memory for good. */
+#define ASKED_LEAST 4u
+#define ASKED_MOST 16u
 #define ASKED_EACH_NS 20000u
 /* How long launches pend while there is other work. */
 #define PENDING_NS 60000u
@@ -229,7 +231,7 @@ hdrt__stream *hdrt__scheduler_idle(hdrt__scheduler *scheduler, uint8_t class)
     return NULL;
 }
 
-/* Ask for a few streams, others each time: one of them may have become idle. */
+/* Ask for some streams, others each time: one of them may have become idle. */
 static hdrt__stream *ask_for_idle(hdrt__scheduler *scheduler, uint8_t class)
 {
     uint32_t count = atomic_load_explicit(&scheduler->stream_count, memory_order_acquire);
@@ -239,7 +241,8 @@ static hdrt__stream *ask_for_idle(hdrt__scheduler *scheduler, uint8_t class)
         return NULL; /* none is to be made anyway */
     }
     atomic_store_explicit(&scheduler->asked_at, now, memory_order_relaxed);
-    for (uint32_t i = 0; i < ASKED && i < count; i++) {
+    uint32_t most = count / 2 < ASKED_LEAST ? ASKED_LEAST : count / 2 < ASKED_MOST ? count / 2 : ASKED_MOST;
+    for (uint32_t i = 0; i < most && i < count; i++) {
         uint32_t at = atomic_fetch_add_explicit(&scheduler->asked, 1, memory_order_relaxed) % count;
         hdrt__stream *stream = atomic_load_explicit(&scheduler->streams[at], memory_order_relaxed);
         if (stream->class == class) {

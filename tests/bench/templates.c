@@ -4,6 +4,7 @@
  * lib/queue/template_table.h. On a GPU: `make bench-templates HDRT_DRIVER=cuda`.
  *
  *   sizes      build (graph, exec, first launch), destroy, device memory, and refill and launch for each kernel
+ *   among      one of many small templates in random order, against the kernels by themselves: what caches do
  *   gated      build and destroy while a kernel runs on another stream: do they wait for it?
  *   patterns   the cache itself against single launches, in turn
  */
@@ -233,6 +234,84 @@ static void measure_gated(void)
     MUST(cuMemFreeHost((void *)flag));
 }
 
+/* ---- among many -------------------------------------------------------------------------------------------------- */
+
+#define SMALL 3u /* sizes: 1, 2, 4 */
+
+static uint32_t random_number(uint32_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
+
+/* The kernels of the template with this number, from run[at] on. */
+static void take_kernels(uint32_t at, uint32_t size, uint32_t number)
+{
+    for (uint32_t i = 0; i < size; i++) {
+        which[at + i] = (number + 37 * i) % KERNELS;
+    }
+}
+
+/* \return ns a kernel for random ones of the first `many`, by templates, or without any if `instances` is NULL. */
+static double measure_random(hdrt__template_instance *const *instances, uint32_t size, uint32_t many, uint32_t *state)
+{
+    static uint32_t numbers[LAUNCHES];
+    double least = 1e30;
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uint32_t at = 0; at + size <= LAUNCHES; at += size) {
+            numbers[at] = random_number(state) % many;
+            take_kernels(at, size, numbers[at]);
+        }
+        prepare(LAUNCHES, round);
+        double start = now();
+        for (uint32_t at = 0; at + size <= LAUNCHES; at += size) {
+            if (instances) {
+                fill_and_launch(instances[numbers[at]], at);
+            } else {
+                launch_directly(&run[at]);
+            }
+        }
+        MUST(cuStreamSynchronize(stream));
+        double each = (now() - start) / LAUNCHES;
+        least = each < least ? each : least;
+        verify(LAUNCHES);
+    }
+    return least;
+}
+
+static void measure_among(void)
+{
+    static hdrt__template_sequence *sequences[SMALL][KERNELS];
+    static hdrt__template_instance *instances[SMALL][KERNELS];
+    static const uint32_t manies[] = {7, 32, 64, 128, 256, KERNELS};
+    uint32_t state = 7;
+    for (uint32_t i = 0; i < SMALL * KERNELS; i++) {
+        uint32_t size = i / KERNELS, number = i % KERNELS;
+        take_kernels(0, 1u << size, number);
+        prepare(1u << size, 0);
+        sequences[size][number] = make_sequence(1u << size, false);
+        instances[size][number] = make_instance(sequences[size][number]);
+        fill_and_launch(instances[size][number], 0);
+    }
+    MUST(cuStreamSynchronize(stream));
+    for (uint32_t i = 0; i < sizeof manies / sizeof manies[0]; i++) {
+        printf("one of %4u in random order, ns a kernel: direct %5.0f", manies[i],
+               measure_random(NULL, 1, manies[i], &state));
+        for (uint32_t size = 0; size < SMALL; size++) {
+            printf(", templates of %u %5.0f", 1u << size,
+                   measure_random(instances[size], 1u << size, manies[i], &state));
+        }
+        printf("\n");
+    }
+    for (uint32_t i = 0; i < SMALL * KERNELS; i++) {
+        hdrt__template_instance_destroy(instances[i / KERNELS][i % KERNELS], cu);
+        hdrt__template_sequence_end(sequences[i / KERNELS][i % KERNELS], cu);
+        hdrt__template_sequence_release(sequences[i / KERNELS][i % KERNELS]);
+    }
+}
+
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
 
 static bool is_complete(void *context, uint32_t index, uint64_t sequence)
@@ -241,14 +320,6 @@ static bool is_complete(void *context, uint32_t index, uint64_t sequence)
     (void)index;
     (void)sequence;
     return atomic_load(&idle);
-}
-
-static uint32_t random_number(uint32_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 17;
-    *state ^= *state << 5;
-    return *state;
 }
 
 static uint32_t kernel_of(int pattern, uint32_t i, uint32_t *state)
@@ -343,6 +414,7 @@ int main(void)
     for (uint32_t size = 8; size <= 512; size *= 4) {
         measure_size(size, true, 8);
     }
+    measure_among();
     measure_gated();
     printf("ns a kernel, direct/templates=ratio, %d rounds of %u\n", ROUNDS, LAUNCHES);
     for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
