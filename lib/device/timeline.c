@@ -666,8 +666,9 @@ typedef struct waiter {
 } waiter;
 
 /* Whether to ask even if that is in the way of others, who hand over more: not before it has been put off for long. */
-static enum asking asking_of(const waiter *me, uint64_t now)
+static enum asking asking_of(const waiter *me)
 {
+    uint64_t now = hdrt__now_ns();
     bool last = me->deadline < now + PATIENCE_NS; /* it may be the only time */
     bool seldom = me->slot->runtime->wait == HDRT_WAIT_BLOCK;
     return last || seldom || now - me->answered >= PATIENCE_NS ? ASK_PATIENTLY : ASK;
@@ -678,15 +679,11 @@ static void pass_time(const waiter *me, hdrt_status asked, uint64_t now)
 {
     hdrt_wait policy = me->slot->runtime->wait;
     uint64_t waited = now - me->begin;
-    if (policy == HDRT_WAIT_SPIN) {
-        return;
-    }
-    if (policy == HDRT_WAIT_YIELD) {
-        sched_yield();
-        return;
-    }
     bool looks = me->polled && policy == HDRT_WAIT_AUTO && asked != HDRT_WOULD_BLOCK;
-    if (looks && waited < SPIN_NS) {
+    if (policy == HDRT_WAIT_SPIN || policy == HDRT_WAIT_YIELD || (looks && waited < SPIN_NS)) {
+        if (policy == HDRT_WAIT_YIELD || asked != HDRT_OK) { /* who is at the stream may need this processor */
+            sched_yield();
+        }
         return;
     }
     hdrt__callback_wait_begin();
@@ -709,11 +706,14 @@ static hdrt_status wait_pinned(hdrt__timeline *slot, uint64_t value, uint64_t de
         me.changes = slot->changes;
         me.polled = slot->source != NULL;
         slot_unlock(slot);
-        hdrt_status asked, status = look_pinned(slot, value, asking_of(&me, now), &asked, out_failure);
+        hdrt_status asked, status = look_pinned(slot, value, asking_of(&me), &asked, out_failure);
+        now = hdrt__now_ns();
+        if (status == HDRT_NOT_READY && now >= deadline && asked != HDRT_OK) {
+            status = look_pinned(slot, value, ASK_PATIENTLY, &asked, out_failure); /* it was not really looked at */
+        }
         if (status != HDRT_NOT_READY) {
             return status;
         }
-        now = hdrt__now_ns();
         if (now >= deadline) {
             return HDRT_TIMEOUT;
         }

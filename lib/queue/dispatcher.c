@@ -25,6 +25,8 @@
 #define PAUSE_FLYING_NS 4000000u
 /* Served queues after which it looks whether launches have pended for long. */
 #define FLUSHED 8u
+/* After long kernels that came together, so many may wake it that come without others. */
+#define COMPANY 8u
 /* Served queues after which it asks for what somebody waits for. */
 #define SERVED 16u
 
@@ -41,7 +43,8 @@ struct hdrt__dispatcher {
     hdrt_queue *_Atomic pushed; /* the newest first */
     _Atomic uint32_t signals;   /* what it sleeps on */
     atomic_bool sleeping, stop, look, urged;
-    atomic_bool woken; /* somebody has woken it from its last sleep */
+    _Atomic uint32_t sleeps, woken; /* how often it went to sleep, and from which of these it was woken last */
+    _Atomic uint32_t company; /* long kernels that may wake it before there is anything for it */
     _Atomic uint32_t wanted; /* threads that wait for what is in flight */
     /* The thread's: */
     queue_list ready[HDRT__CLASSES];
@@ -56,9 +59,11 @@ struct hdrt__dispatcher {
 
 static void signal_it(hdrt__dispatcher *dispatcher)
 {
-    if (atomic_load(&dispatcher->sleeping) && !atomic_exchange(&dispatcher->woken, true)) {
+    uint32_t sleep = atomic_load(&dispatcher->sleeps);
+    if (atomic_load(&dispatcher->sleeping) && atomic_load(&dispatcher->woken) != sleep) {
         atomic_fetch_add(&dispatcher->signals, 1);
         syscall(SYS_futex, &dispatcher->signals, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        atomic_store(&dispatcher->woken, sleep); /* whoever comes until it runs need not */
     }
 }
 
@@ -101,9 +106,14 @@ void hdrt__dispatcher_wake(hdrt_queue *queue)
     }
 }
 
-void hdrt__dispatcher_rouse(const hdrt_queue *queue)
+void hdrt__dispatcher_rouse(hdrt__scheduler *scheduler)
 {
-    signal_it(dispatcher_of(queue));
+    hdrt__dispatcher *dispatcher = scheduler->dispatchers[0];
+    uint32_t left = atomic_load_explicit(&dispatcher->company, memory_order_relaxed);
+    if (left && dispatcher->spins) {
+        atomic_store_explicit(&dispatcher->company, left - 1, memory_order_relaxed);
+        signal_it(dispatcher);
+    }
 }
 
 void hdrt__dispatcher_urge(hdrt_queue *queue, uint8_t class)
@@ -291,9 +301,10 @@ static bool serve_listed(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
         return serve(dispatcher, queue);
     }
     if (!hdrt__together_add(dispatcher->together, queue)) {
-        hdrt__together_tell(dispatcher->together);
+        hdrt__together_finish(dispatcher->together);
         return serve(dispatcher, queue);
     }
+    atomic_store_explicit(&dispatcher->company, COMPANY, memory_order_relaxed);
     return hdrt__together_is_due(dispatcher->together) ? look_at_together(dispatcher) : !atomic_load(&dispatcher->stop);
 }
 
@@ -400,7 +411,7 @@ static void sleep_for(hdrt__dispatcher *dispatcher, uint64_t pause)
 {
     struct timespec time = {(time_t)(pause / 1000000000u), (long)(pause % 1000000000u)};
     uint32_t signals = atomic_load(&dispatcher->signals);
-    atomic_store(&dispatcher->woken, false);
+    atomic_fetch_add(&dispatcher->sleeps, 1);
     atomic_store(&dispatcher->sleeping, true);
     if (!atomic_load(&dispatcher->pushed) && !atomic_load(&dispatcher->stop) && !atomic_load(&dispatcher->look)) {
         syscall(SYS_futex, &dispatcher->signals, FUTEX_WAIT_PRIVATE, signals, pause == UINT64_MAX ? NULL : &time, NULL,
@@ -496,19 +507,16 @@ static void *dispatch(void *argument)
             dispatcher->pause = PAUSE_FIRST_NS;
             continue;
         }
-        if (dispatcher->together) {
-            hdrt__together_tell(dispatcher->together);
-            alive = !atomic_load(&dispatcher->stop);
-        }
-        if (!alive) {
-            break;
-        }
         if (atomic_load(&dispatcher->scheduler->pending_count)) {
             hdrt__scheduler_flush(dispatcher->scheduler, true);
         } else {
             uint64_t held = dispatcher->together ? hdrt__together_pause(dispatcher->together) : UINT64_MAX;
             if (held != UINT64_MAX) {
                 alive = look_at_together(dispatcher);
+            }
+            if (alive && dispatcher->together) {
+                hdrt__together_finish(dispatcher->together);
+                alive = !atomic_load(&dispatcher->stop);
             }
             if (alive && held) {
                 since = since ? since : hdrt__now_ns();

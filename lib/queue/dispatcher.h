@@ -35,8 +35,8 @@ void hdrt__dispatcher_list(hdrt_queue *queue);
 bool hdrt__dispatcher_list_held(hdrt_queue *queue);
 /* Let it be served, if something is in its ring and nobody is at it. */
 void hdrt__dispatcher_wake(hdrt_queue *queue);
-/* More is likely to come soon: waking takes some 50 microseconds. */
-void hdrt__dispatcher_rouse(const hdrt_queue *queue);
+/* A long kernel was launched: if others came with such a one not long ago, wake the dispatcher, which takes some 50 us. */
+void hdrt__dispatcher_rouse(struct hdrt__scheduler *scheduler);
 /* Whether the producer lies in the list in which the queue would be behind it: it need not park to go on after it. */
 bool hdrt__dispatcher_serves_first(const hdrt_queue *producer, const hdrt_queue *queue);
 /* Somebody of this class waits for the queue. */

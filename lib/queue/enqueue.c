@@ -420,8 +420,8 @@ hdrt_status hdrt__enqueue_publish(hdrt__enqueue *enqueue)
     hdrt__order_tell(order);
     hdrt_status status = HDRT_OK;
     if (mine) {
-        if (takes_long) { /* seldom alone */
-            hdrt__dispatcher_rouse(queue);
+        if (takes_long) {
+            hdrt__dispatcher_rouse(queue->scheduler);
         }
         hdrt__queue_commit(queue);
         if (queue->submission == HDRT_SUBMISSION_AUTO) {

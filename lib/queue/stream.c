@@ -484,29 +484,21 @@ static uint32_t land(hdrt__stream *stream, hdrt__flight *landed, uint32_t capaci
     return count;
 }
 
-static bool lock_to_ask(hdrt__stream *stream, bool patient)
-{
-    if (!patient) {
-        return pthread_mutex_trylock(&stream->commit) == 0;
-    }
-    pthread_mutex_lock(&stream->commit);
-    return true;
-}
-
 hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt__stream_question *question, bool patient)
 {
     hdrt__scope scope;
     hdrt__flight landed[32];
     uint32_t count;
     hdrt_device *device = stream->device;
+    if (patient) {
+        pthread_mutex_lock(&stream->commit);
+    } else if (pthread_mutex_trylock(&stream->commit) != 0) {
+        return HDRT_NOT_READY; /* before any driver call, which would be in the way too */
+    }
     hdrt_status status = hdrt__device_enter(device, &scope);
     bool inside = status == HDRT_OK, asked = false;
     hdrt__device_hold(device); /* the last flight may be the last that kept it */
-    do {
-        if (!lock_to_ask(stream, patient)) {
-            status = status < 0 ? status : HDRT_NOT_READY;
-            break;
-        }
+    for (;;) {
         if (question->queue && !asked) {
             *question->sequence = hdrt__stream_sequence_of(stream, question->queue, question->position);
         }
@@ -530,8 +522,11 @@ hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt__stream_question *
             hdrt__queue_landed(landed[i].queue, landed[i].position);
             hdrt__queue_drop(landed[i].queue);
         }
-        patient = true; /* others wait for the rest */
-    } while (count == sizeof landed / sizeof landed[0]);
+        if (count < sizeof landed / sizeof landed[0]) {
+            break;
+        }
+        pthread_mutex_lock(&stream->commit); /* for the rest, which others wait for */
+    }
     if (inside) {
         hdrt__device_leave(device, &scope);
     }

@@ -13,7 +13,7 @@
 #define OFTEN 128u
 /* After so many launches for which there was no template, only some are looked at, and then many not: looking costs a
  * twentieth of a launch where the kernels are many. */
-#define FRUITLESS 1024u
+#define FRUITLESS 4096u
 #define FRUITLESS_LOOKED 192u
 #define FRUITLESS_UNLOOKED 1024u
 /* As many as a template for one kernel makes good. */
@@ -159,6 +159,7 @@ static bool build_new(hdrt__templates *templates, const hdrt__run_launch *launch
         hdrt__template_set_seen(&templates->table, key, -SIGHTS_AFTER_FAILURE);
         return false;
     }
+    sequence->seen_at = templates->table.clock;
     hdrt__template_enter(&templates->table, sequence);
     return build(templates, sequence, choice);
 }
@@ -214,6 +215,7 @@ void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instanc
 static bool use(hdrt__templates *templates, hdrt__template_sequence *sequence, const hdrt__run_place *place,
                 hdrt__template_choice *choice)
 {
+    choice->exists = true;
     /* Making room for a larger one may have dropped it. */
     return !sequence->leaving && (take(templates, sequence, place, choice) || build(templates, sequence, choice));
 }
@@ -359,12 +361,12 @@ void hdrt__template_choose_chain(hdrt__templates *templates, const hdrt__run_pla
         look_for_chain(templates, stream, place, launches, reach, more || count > reach, choice);
     }
     uint32_t served = choice->sequence ? choice->size : choice->direct;
-    templates->table.clock += served;
+    templates->table.clock += looked ? served : 0;
     if (choice->sequence) {
         uint32_t worth = choice->size > 1 ? FRUITLESS : FRUITLESS_SINGLE;
         stream->fruitless -= worth < stream->fruitless ? worth : stream->fruitless;
     } else {
-        *(looked ? &stream->fruitless : &stream->unlooked) += served;
+        *(looked ? &stream->fruitless : &stream->unlooked) += choice->exists ? 0 : served;
         hdrt__template_earn(&templates->table, false, served * (int64_t)HDRT__TEMPLATE_EARN_NS);
     }
     stream->rest = stream->rest > served ? stream->rest - served : 0;

@@ -58,6 +58,7 @@ typedef struct hdrt__template_choice {
     hdrt__template_instance *instance;
     uint32_t size;   /* of the template */
     uint32_t direct; /* without one: launches to be made one by one */
+    bool exists;     /* there is one, which cannot be used now */
     hdrt__template_dropped dropped;
 } hdrt__template_choice;
 

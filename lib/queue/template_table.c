@@ -126,11 +126,11 @@ int32_t hdrt__template_see(hdrt__template_table *table, uint64_t key, uint32_t a
 {
     hdrt__template_seen *place = place_of(table, key);
     uint32_t now = table->clock + ahead;
-    if (within && place->count > 0 && now - place->at > within) {
-        place->count = 0;
-    }
+    bool far = within && place->count > 0 && now - place->at > within;
     place->at = now;
-    if (place->count < INT32_MAX) {
+    if (far) {
+        place->count--;
+    } else if (place->count < INT32_MAX) {
         place->count++;
     }
     return place->count;

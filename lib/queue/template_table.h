@@ -55,7 +55,7 @@ typedef struct hdrt__template_table {
     hdrt__template_instance *newest, *oldest;
     int64_t credit[2]; /* of chains, of wide ones */
     uint64_t limit;    /* of counts.bytes */
-    uint32_t clock;    /* launches so far, of all streams */
+    uint32_t clock;    /* launches that were looked at, of all streams */
     hdrt__template_counts counts;
 } hdrt__template_table;
 
@@ -73,8 +73,8 @@ void hdrt__template_instance_enter(hdrt__template_table *table, hdrt__template_i
 void hdrt__template_instance_leave(hdrt__template_table *table, hdrt__template_instance *instance);
 void hdrt__template_instance_used(hdrt__template_table *table, hdrt__template_instance *instance);
 
-/* Count a sight of an unbuilt sequence, of the launch that comes `ahead` launches from now. \return how often it was
- * seen, as far as is known, the last times within so many launches of each other; 0: at whatever distance. */
+/* Count a sight of an unbuilt sequence, of the launch that comes `ahead` launches from now. With `within`
+ * only a sight within so many launches of the last one counts, and another one takes one off. \return the count. */
 int32_t hdrt__template_see(hdrt__template_table *table, uint64_t key, uint32_t ahead, uint32_t within);
 /* Set the count of one: 0 forgets it. */
 void hdrt__template_set_seen(hdrt__template_table *table, uint64_t key, int32_t count);

@@ -26,12 +26,11 @@ struct hdrt__together {
     uint64_t added_at;   /* when the last one came */
     uint64_t held_until; /* when it is no longer waited for a stream */
     uint64_t asked_at;
-    /* The last piece, if its queues are not told yet: the next piece is launched first. */
+    /* The last piece, if its queues are not finished yet: the next piece is launched first. */
     struct {
         hdrt_queue *queues[HDRT__WIDE_LIMIT];
         uint32_t count;
         hdrt__stream *stream;
-        uint64_t sequence;
     } launched;
 };
 
@@ -93,14 +92,14 @@ static uint32_t piece_of(const hdrt__together *together)
     return together->count < HDRT__WIDE_LIMIT ? together->count : HDRT__WIDE_LIMIT;
 }
 
-void hdrt__together_tell(hdrt__together *together)
+void hdrt__together_finish(hdrt__together *together)
 {
     if (together->launched.count) {
         hdrt__wide_mark(together->launched.stream);
     }
     for (uint32_t i = 0; i < together->launched.count; i++) {
         hdrt_queue *queue = together->launched.queues[i];
-        hdrt__wide_finish(queue, together->launched.stream, together->launched.sequence);
+        hdrt__wide_finish(queue);
         hdrt__park_tidy(queue);
         hdrt__committer_leave(queue);
         hdrt__queue_drop(queue);
@@ -112,19 +111,17 @@ void hdrt__together_tell(hdrt__together *together)
 static uint32_t launch_piece(hdrt__together *together, hdrt__stream *stream)
 {
     hdrt_queue *queues[HDRT__WIDE_LIMIT];
-    uint64_t sequence = 0;
     uint32_t count = piece_of(together);
     for (uint32_t i = 0; i < count; i++) {
         queues[i] = together->queues[(together->first + i) % MOST];
     }
-    uint32_t launched = hdrt__wide_hand_over(together->wide, stream, queues, count, &sequence);
-    hdrt__together_tell(together);
+    uint32_t launched = hdrt__wide_hand_over(together->wide, stream, queues, count);
+    hdrt__together_finish(together);
     for (uint32_t i = 0; i < launched; i++) {
         together->launched.queues[i] = take_first(together);
     }
     together->launched.count = launched;
     together->launched.stream = stream;
-    together->launched.sequence = sequence;
     return launched;
 }
 
@@ -162,7 +159,7 @@ hdrt_queue *hdrt__together_next(hdrt__together *together)
     if (!together->singles) {
         return NULL;
     }
-    hdrt__together_tell(together);
+    hdrt__together_finish(together);
     together->singles--;
     return take_first(together);
 }

@@ -9,7 +9,7 @@
  * us: a concurrency of 118 at best, and of 30 in the worst rounds). So what the GPU has no room for is held back here.
  *
  *     gathering --a piece is full, or its time is over--> due --a wide stream is idle--> launched --the next piece is
- *                                                          |          launched, or there is nothing else to do--> told
+ *                                                          |      launched, or there is nothing else to do--> finished
  *                                                          +--there is no template, they are too few, or none of the
  *                                                             streams becomes idle for long--> served one by one
  *
@@ -35,8 +35,8 @@ void hdrt__together_destroy(hdrt__together *together);
 bool hdrt__together_add(hdrt__together *together, hdrt_queue *queue);
 /* Launch what can be. \return a queue, the caller's again, that is to be served by itself; NULL: there is none now. */
 hdrt_queue *hdrt__together_next(hdrt__together *together);
-/* Tell what was launched last, if that was left for later: when nothing else is ready, or before others are served. */
-void hdrt__together_tell(hdrt__together *together);
+/* Let go of the queues that were launched last, if that was left for later: before others are served, or before a sleep. */
+void hdrt__together_finish(hdrt__together *together);
 /* Whether to look: a full piece is there, or what is to be served by itself. */
 bool hdrt__together_is_due(const hdrt__together *together);
 /* For how many nanoseconds nothing need be done: 0 while a piece gathers; UINT64_MAX: it is empty. */

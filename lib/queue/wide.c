@@ -74,22 +74,25 @@ void hdrt__wide_mark(hdrt__stream *stream)
     pthread_mutex_unlock(&stream->commit);
 }
 
-void hdrt__wide_finish(hdrt_queue *queue, hdrt__stream *stream, uint64_t sequence)
+/* The queue's launch is in the stream, whose lock is no longer held: from now on it can be asked for. */
+static void publish(hdrt_queue *queue, hdrt__stream *stream, uint64_t sequence)
 {
-    uint64_t position = atomic_load(&queue->ring.consumed) + 1;
     hdrt__stream_hold(stream);
     hdrt__points_lock(queue); /* it had no points */
     queue->points_inline[0] = (hdrt__point){stream, sequence, 0};
     queue->point_count = 1;
     queue->point_own = true;
     hdrt__points_unlock(queue);
-    hdrt__op_release(queue, hdrt__ring_ahead(&queue->ring, 0), false);
-    hdrt__ring_consume(&queue->ring, 1, &queue->scheduler->segments, &queue->lock);
-    hdrt__timeline_commit(queue->entry.timeline, position);
+    hdrt__timeline_commit(queue->entry.timeline, atomic_load(&queue->ring.consumed) + 1);
 }
 
-uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue **queues, uint32_t count,
-                              uint64_t *out_sequence)
+void hdrt__wide_finish(hdrt_queue *queue)
+{
+    hdrt__op_release(queue, hdrt__ring_ahead(&queue->ring, 0), false);
+    hdrt__ring_consume(&queue->ring, 1, &queue->scheduler->segments, &queue->lock);
+}
+
+uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue **queues, uint32_t count)
 {
     hdrt__scheduler *scheduler = queues[0]->scheduler;
     hdrt_device *device = scheduler->device;
@@ -117,11 +120,15 @@ uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue
         for (uint32_t i = 0; i < launched; i++) {
             hdrt__stream_fly(stream, queues[i], atomic_load(&queues[i]->ring.consumed) + 1);
         }
+        stream->due = UINT8_MAX; /* no other command gets between it and its mark */
     }
-    *out_sequence = atomic_load(&stream->sequence);
+    uint64_t sequence = atomic_load(&stream->sequence);
     pthread_mutex_unlock(&stream->commit);
     atomic_store_explicit(&scheduler->launching, false, memory_order_relaxed);
     hdrt__scheduler_leave_templates(scheduler);
+    for (uint32_t i = 0; i < launched; i++) {
+        publish(queues[i], stream, sequence);
+    }
     if (call.result && hdrt__device_check(device, call, "%u kernels side by side", count) != HDRT_ERROR_DEVICE_LOST) {
         hdrt__log(HDRT_LOG_WARN, "%s; they are launched one by one", hdrt_last_error());
     }

@@ -31,14 +31,13 @@ void hdrt__wide_destroy(hdrt__wide *wide);
 
 /*
  * The committer of all of them, inside the device's scope: launch the queues' kernels side by side in the stream, as many
- * of the first as one template takes, at most HDRT__WIDE_LIMIT. \return how many, as the stream's command *out_sequence;
- * each of them is to be finished, in any order. The rest is as before.
+ * of the first as one template takes, at most HDRT__WIDE_LIMIT. \return how many. They can be waited for; what can be done
+ * later is to mark the stream, and to finish each of them. The rest is as before.
  */
-uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue **queues, uint32_t count,
-                              uint64_t *out_sequence);
+uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue **queues, uint32_t count);
 /* Whether the stream is idle is soon asked: let it tell. */
 void hdrt__wide_mark(hdrt__stream *stream);
-/* The committer still: the queue's launch was handed over; tell so. */
-void hdrt__wide_finish(hdrt_queue *queue, hdrt__stream *stream, uint64_t sequence);
+/* The committer still: take the launch, which was handed over, out of the queue's ring. */
+void hdrt__wide_finish(hdrt_queue *queue);
 
 #endif

@@ -395,6 +395,10 @@ START_TEST(asking_is_put_off_but_not_for_ever)
         ck_assert_int_eq(me.patiently, 2);
         ck_assert_int_eq(hdrt_event_wait(runtime, hdrt__timeline_event(me.slot, 3), 1000), HDRT_OK); /* no other time */
         ck_assert_int_eq(me.patiently, 3);
+        for (uint64_t value = 4; value < 40; value++) { /* however late it wakes, it really looks before it gives up */
+            hdrt__timeline_enqueue(me.slot, value);
+            ck_assert_int_eq(hdrt_event_wait(runtime, hdrt__timeline_event(me.slot, value), 600000), HDRT_OK);
+        }
         hdrt__timeline_retire(me.slot, NULL);
     }
 }
