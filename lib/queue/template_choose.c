@@ -7,10 +7,14 @@
 #define SIGHTS_AFTER_FAILURE 1000
 /* How often a wide template must be wanted. */
 #define WIDE_SIGHTS 2
-/* A kernel that comes again after so many launches at most: its template is still in the driver's and the processor's
- * caches, and launched faster than the kernel (on an H200 1.6 us where 7 or 32 of them take turns, 2.3 where 128 do, and
- * of 1,024 one takes the 2.9 of the kernel itself; templates for two lose less, 2.5 and 3.3 us). */
-#define OFTEN 128u
+/*
+ * A kernel that comes again within so many launches: its template is still in the driver's and the processor's caches, and
+ * launched faster than the kernel (`make bench-templates` on an H200: 1.6 us of 7 or 32 in random order, 1.8 of 64, 2.3 of
+ * 128, 2.7 of 256, and of 1,024 the 2.9 of the kernel itself; templates for two lose less, 2.5 to 3.3 us). Such sights count
+ * for building one; what was built is used up to the second distance.
+ */
+#define OFTEN 256u
+#define SELDOM 512u
 /* After so many launches for which there was no template, only some are looked at, and then many not: looking costs a
  * twentieth of a launch where the kernels are many. */
 #define FRUITLESS 4096u
@@ -223,7 +227,7 @@ static bool use(hdrt__templates *templates, hdrt__template_sequence *sequence, c
 /* Whether the template for one kernel, which comes again `ahead` launches from now, is to be used. */
 static bool comes_often(const hdrt__templates *templates, const hdrt__template_sequence *sequence, uint32_t ahead)
 {
-    return templates->table.clock + ahead - sequence->seen_at <= OFTEN;
+    return templates->table.clock + ahead - sequence->seen_at <= SELDOM;
 }
 
 /* How many launches from the first on are by kernels without a template of their own that is to be used; each is seen

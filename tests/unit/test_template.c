@@ -10,7 +10,7 @@
 #include "queue/template_cut.h"
 
 #define KERNELS 96u
-#define SEVERAL 2u /* modules, where 96 kernels are too few */
+#define SEVERAL 8u /* modules, where 96 kernels are too few */
 #define STREAMS 4u
 #define CHUNK 64u
 #define WIDE 600u
@@ -428,7 +428,7 @@ START_TEST(test_seldom)
     for (uint32_t i = 0; i < SEVERAL * KERNELS; i++) {
         sequence[i] = i;
     }
-    for (int round = 0; round < 80; round++) {
+    for (int round = 0; round < 20; round++) {
         for (uint32_t i = SEVERAL * KERNELS - 1; i > 0; i--) {
             uint32_t j = random_number(&state) % (i + 1), swapped = sequence[i];
             sequence[i] = sequence[j];
