@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A piece of kernels side by side between its launch and its end (wide.h, together.h): this file plays the dispatcher,
+ * which hands the next piece over before it finishes the last one.
+ */
+#include "queue/wide.h"
+
+#include "device_fixture.h"
+
+#include "base/number.h"
+#include "device/device.h"
+#include "jit/kernel.h"
+#include "queue/commit.h"
+#include "queue/scheduler.h"
+
+#define COUNT HDRT__TEMPLATE_WIDE_LEAST
+
+static hdrt_module *module, *spinning;
+static hdrt_kernel *stamp, *spin;
+static hdrt_queue *queues[COUNT];
+static hdrt_ptr words;
+static hdrt__wide *wide;
+static hdrt__stream *stream;
+static hdrt__scope scope;
+
+static const char spin_ptx[] =
+    ".version 7.4\n.target sm_75\n.address_size 64\n.visible .entry spin(.param .u64 p)\n{\n .reg .pred %q;\n"
+    " .reg .b32 %r<2>;\n .reg .b64 %d<2>;\n ld.param.u64 %d1, [p];\n cvta.to.global.u64 %d1, %d1;\nAGAIN:\n"
+    " ld.volatile.global.u32 %r1, [%d1];\n setp.eq.u32 %q, %r1, 0;\n @%q bra AGAIN;\n ret;\n}\n";
+
+static void setup(void)
+{
+    setenv("HDRT_STREAMS", "1", 1); /* so that whatever else is launched comes into the piece's stream */
+    setup_device();
+    module = load_kernels();
+    stamp = kernel_of(module, "stamp");
+    CK_OK(hdrt_module_load(dev, spin_ptx, sizeof spin_ptx - 1, NULL, &spinning));
+    spin = kernel_of(spinning, "spin");
+    for (uint32_t i = 0; i < COUNT; i++) {
+        queues[i] = make_queue("piece");
+    }
+    CK_OK(hdrt_alloc(queues[0], 4, &words));
+    CK_OK(hdrt_device_synchronize(dev));
+    wide = hdrt__wide_create();
+    CK_OK(hdrt__device_enter(dev, &scope));
+    CK_OK(hdrt__scheduler_stream(queues[0]->scheduler, queues[0]->class, &stream));
+}
+
+static void teardown(void)
+{
+    hdrt__device_leave(dev, &scope);
+    hdrt__wide_destroy(wide);
+    CK_OK(hdrt_free(queues[0], words));
+    for (uint32_t i = 0; i < COUNT; i++) {
+        hdrt_queue_destroy(queues[i]);
+    }
+    hdrt_module_destroy(spinning);
+    hdrt_module_destroy(module);
+    teardown_device();
+}
+
+/* A launch in each queue, whose committer this thread is, handed over together. */
+static void hand_over(void)
+{
+    uint32_t value = 7, launched = 0;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        ck_assert(hdrt__committer_take(queues[i], HDRT__COMMITTER_NONE));
+        CK_OK(hdrt_launch(queues[i], stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(words, value)));
+    }
+    for (int tries = 0; tries < 3 && !launched; tries++) { /* a template is made when it is wanted again */
+        launched = hdrt__wide_hand_over(wide, stream, queues, COUNT);
+    }
+    ck_assert_uint_eq(launched, COUNT);
+}
+
+static void finish(void)
+{
+    hdrt__wide_mark(stream);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        hdrt__wide_finish(queues[i]);
+        hdrt__committer_leave(queues[i]);
+        CK_OK(hdrt_queue_synchronize(queues[i]));
+    }
+}
+
+/* The next piece may take a build, and whoever waits for this one must not wait for that. */
+START_TEST(a_piece_can_be_waited_for_at_once)
+{
+    hand_over();
+    for (uint32_t i = 0; i < COUNT; i++) {
+        ck_assert_uint_eq(queues[i]->point_count, 1); /* what to ask */
+        CK_OK(hdrt_event_wait(rt, hdrt_queue_record(queues[i]), (uint64_t)patience_ms() * 1000000));
+    }
+    finish();
+}
+END_TEST
+
+/* Its mark comes later, but before whatever else gets into the stream: that may last, or wait for the host. */
+START_TEST(nothing_gets_before_its_mark)
+{
+    hdrt_queue *other = make_inline_queue("other");
+    void *memory;
+    CK_OK(hdrt_host_alloc(dev, 64, &memory));
+    volatile uint32_t *flag = memory;
+    hdrt_ptr address = (hdrt_ptr)(uintptr_t)memory;
+    *flag = 1;
+    CK_OK(hdrt_launch(other, spin, hdrt_grid_1d(1, 1), HDRT_ARGS(address))); /* loaded and made ready */
+    CK_OK(hdrt_queue_synchronize(other));
+    *flag = 0;
+    hand_over();
+    atomic_store(&other->scheduler->asked_at, hdrt__now_ns()); /* it asks, and so marks, no stream now */
+    CK_OK(hdrt_launch(other, spin, hdrt_grid_1d(1, 1), HDRT_ARGS(address)));
+    ck_assert_ptr_eq(hdrt__points(other)[0].stream, stream);
+    hdrt_status status = hdrt_event_wait(rt, hdrt_queue_record(queues[COUNT - 1]), (uint64_t)patience_ms() * 1000000);
+    *flag = 1;
+    ck_assert_int_eq(status, HDRT_OK);
+    finish();
+    CK_OK(hdrt_queue_synchronize(other));
+    hdrt_queue_destroy(other);
+    CK_OK(hdrt_host_free(dev, memory));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("wide");
+    TCase *tcase = tcase_create("wide");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, a_piece_can_be_waited_for_at_once);
+    tcase_add_test(tcase, nothing_gets_before_its_mark);
+    add_soft_tcase(suite, tcase, "one stream");
+    return run_suite(suite);
+}
