@@ -384,8 +384,9 @@ END_TEST
 START_TEST(asking_is_put_off_but_not_for_ever)
 {
     static const hdrt_status refusals[] = {HDRT_NOT_READY, HDRT_WOULD_BLOCK};
-    for (int i = 0; i < 2; i++) {
-        counter me = {.complete_at = 1, .refusal = refusals[i]};
+    for (int i = 0; i < 4; i++) {
+        counter me = {.complete_at = 1, .refusal = refusals[i % 2]};
+        runtime->spare_processors = i >= 2;
         ck_assert_int_eq(hdrt__timeline_acquire(runtime, &counter_source, &me, &me.slot), HDRT_OK);
         hdrt__timeline_enqueue(me.slot, 3);
         ck_assert_int_eq(hdrt_event_wait(runtime, hdrt__timeline_event(me.slot, 1), HDRT_FOREVER), HDRT_OK);
