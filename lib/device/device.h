@@ -37,13 +37,14 @@ typedef enum hdrt__device_state {
 
 /* Operations that a stream remembers, to name those in flight when the device is lost. */
 #define HDRT__RECENT_LAUNCHES 16u
+#define HDRT__LABEL_BYTES 64u
 
 typedef struct hdrt__recent_launch {
     uint64_t sequence; /* in the stream */
     uint64_t position; /* in the queue */
-    char queue[32], kernel[64]; /* cut where they are longer; a queue without a name has its number */
+    char queue[32], label[HDRT__LABEL_BYTES]; /* cut where they are longer; a queue without a name has its number */
     uint32_t queue_number;
-    hdrt_grid grid; /* no threads: it is no launch, and `kernel` says what */
+    hdrt_grid grid; /* no threads: it is no launch, and the label says what */
 } hdrt__recent_launch;
 
 /* A stream as its device knows it: to name what was in flight. Embedded in the stream. */
@@ -163,14 +164,16 @@ void hdrt__device_queue_leave(hdrt_device *device, hdrt__device_queue *queue);
 /* Enter a stream in the device's list, or take it out. */
 void hdrt__device_stream_enter(hdrt_device *device, hdrt__device_stream *stream);
 void hdrt__device_stream_leave(hdrt_device *device, hdrt__device_stream *stream);
-/* Remember a launch that is about to be handed over. */
+/* Remember a launch that is about to be handed over; `label` is the kernel's (jit/kernel.h). */
 void hdrt__device_stream_launch(hdrt__device_stream *stream, uint64_t sequence, const hdrt__device_queue *queue,
-                                uint64_t position, const char *kernel, const hdrt_grid *grid);
+                                uint64_t position, const char label[HDRT__LABEL_BYTES], const hdrt_grid *grid);
 /* The same of something else; `what`: "a copy", say. */
 void hdrt__device_stream_note(hdrt__device_stream *stream, uint64_t sequence, const hdrt__device_queue *queue,
                               uint64_t position, const char *what);
 /* Name the oldest operation that the stream remembers and that is not known complete. \return false: there is none. */
 bool hdrt__device_stream_oldest(hdrt__device_stream *stream, struct hdrt__buffer *text);
+/* A label of a name, cut where it is longer. */
+void hdrt__device_label(char label[HDRT__LABEL_BYTES], const char *name);
 /* A queue's name. \return it, or `buffer` with the default one. */
 #define HDRT__QUEUE_NAME_BYTES 24u
 const char *hdrt__device_queue_name(const hdrt__device_queue *queue, char buffer[HDRT__QUEUE_NAME_BYTES]);

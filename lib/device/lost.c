@@ -23,7 +23,7 @@ static void name_operation(hdrt__buffer *text, const hdrt__recent_launch *launch
 {
     char number[HDRT__QUEUE_NAME_BYTES];
     snprintf(number, sizeof number, "queue %u", launch->queue_number);
-    hdrt__buffer_text(text, launch->kernel);
+    hdrt__buffer_text(text, launch->label);
     if (launch->grid.block[0]) {
         hdrt__buffer_format(text, " <<<(%u,%u,%u), (%u,%u,%u), %u>>>", launch->grid.grid[0], launch->grid.grid[1],
                             launch->grid.grid[2], launch->grid.block[0], launch->grid.block[1], launch->grid.block[2],
@@ -234,8 +234,13 @@ static void copy_cut(char *to, size_t size, const char *from)
     to[length] = '\0';
 }
 
+void hdrt__device_label(char label[HDRT__LABEL_BYTES], const char *name)
+{
+    copy_cut(label, HDRT__LABEL_BYTES, name);
+}
+
 void hdrt__device_stream_launch(hdrt__device_stream *stream, uint64_t sequence, const hdrt__device_queue *queue,
-                                uint64_t position, const char *kernel, const hdrt_grid *grid)
+                                uint64_t position, const char label[HDRT__LABEL_BYTES], const hdrt_grid *grid)
 {
     pthread_mutex_lock(&stream->recent_lock);
     hdrt__recent_launch *launch = &stream->recent[stream->recent_count++ % HDRT__RECENT_LAUNCHES];
@@ -244,7 +249,7 @@ void hdrt__device_stream_launch(hdrt__device_stream *stream, uint64_t sequence, 
     launch->grid = *grid;
     launch->queue_number = queue->number;
     copy_cut(launch->queue, sizeof launch->queue, queue->name ? queue->name : "");
-    copy_cut(launch->kernel, sizeof launch->kernel, kernel);
+    memcpy(launch->label, label, HDRT__LABEL_BYTES);
     pthread_mutex_unlock(&stream->recent_lock);
 }
 
@@ -252,7 +257,9 @@ void hdrt__device_stream_note(hdrt__device_stream *stream, uint64_t sequence, co
                               uint64_t position, const char *what)
 {
     const hdrt_grid none = {{0}, {0}, 0};
-    hdrt__device_stream_launch(stream, sequence, queue, position, what, &none);
+    char label[HDRT__LABEL_BYTES];
+    hdrt__device_label(label, what);
+    hdrt__device_stream_launch(stream, sequence, queue, position, label, &none);
 }
 
 hdrt_status hdrt__device_launches(hdrt_device *device, hdrt__uses *uses)

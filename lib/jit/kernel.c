@@ -117,6 +117,7 @@ hdrt_status hdrt__kernel_create(hdrt_module *loaded, uint32_t index, hdrt_kernel
     kernel->module = loaded;
     kernel->device = loaded->device;
     kernel->name = entry->name;
+    hdrt__device_label(kernel->label, entry->name);
     pthread_mutex_init(&kernel->raising, NULL);
     hdrt_status status = hdrt__device_enter(loaded->device, &scope);
     if (status != HDRT_OK)

@@ -14,8 +14,10 @@
 
 #include <hdrt.h>
 
+#include "device/device.h"
 #include "driver/cuda_abi.h"
 
+/* What a launch reads comes first. */
 struct hdrt_kernel {
     hdrt_module *module;
     hdrt_device *device; /* the module's */
@@ -27,9 +29,10 @@ struct hdrt_kernel {
     uint32_t max_threads_per_block;   /* for this kernel on this device */
     uint32_t static_shared_bytes;
     _Atomic uint32_t dynamic_shared_bytes; /* what the function is set to allow; raised under raising, never lowered */
+    _Atomic uint32_t expected_us; /* how long a launch took at most, as the scheduler saw it last; 0: not known */
+    char label[HDRT__LABEL_BYTES]; /* the name, by which streams remember launches */
     pthread_mutex_t raising;
     _Atomic uint64_t access_read, access_none; /* a bit for each parameter: hdrt_kernel_set_access */
-    _Atomic uint32_t expected_us; /* how long a launch took at most, as the scheduler saw it last; 0: not known */
 };
 
 /*

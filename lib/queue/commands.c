@@ -125,7 +125,7 @@ static hdrt_status launch_cooperative(hdrt_queue *queue, hdrt__stream *stream, h
     for (uint32_t i = 0; i < kernel->parameter_count; i++) {
         params[i] = bytes + kernel->parameters[i].offset;
     }
-    hdrt__device_stream_launch(&stream->entry, atomic_load(&stream->sequence) + 1, &queue->entry, position, kernel->name,
+    hdrt__device_stream_launch(&stream->entry, atomic_load(&stream->sequence) + 1, &queue->entry, position, kernel->label,
                                g);
     hdrt__call call = HDRT__CALL(queue->device->driver, cuLaunchCooperativeKernel, kernel->function, g->grid[0],
                                  g->grid[1], g->grid[2], g->block[0], g->block[1], g->block[2], g->shared,

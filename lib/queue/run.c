@@ -46,11 +46,11 @@ static void prefetch(const hdrt__ring *ring, uint64_t ready, uint64_t ahead, con
     __builtin_prefetch((const char *)(op + 6) + 64);
     if (soon) {
         __builtin_prefetch(soon->launch.kernel);
-        __builtin_prefetch((const char *)soon->launch.kernel + 64);
+        __builtin_prefetch(soon->launch.kernel->label);
+        __builtin_prefetch(soon->launch.kernel->label + HDRT__LABEL_BYTES - 1);
     }
     if (next) {
         __builtin_prefetch(next->launch.kernel->parameters);
-        __builtin_prefetch(next->launch.kernel->name); /* hdrt__device_stream_launch remembers it */
     }
 }
 
@@ -89,7 +89,7 @@ static hdrt_status launch_one(hdrt_queue *queue, hdrt__stream *stream, uint64_t 
     const hdrt_grid *g = launch->grid;
     uint64_t begin_ns = hdrt__stream_measure_from(stream);
     hdrt__device_stream_launch(&stream->entry, atomic_load(&stream->sequence) + 1, &queue->entry, position,
-                               launch->kernel->name, g);
+                               launch->kernel->label, g);
     hdrt__call call = HDRT__CALL(queue->device->driver, cuLaunchKernel, launch->kernel->function, g->grid[0], g->grid[1],
                                  g->grid[2], g->block[0], g->block[1], g->block[2], g->shared, stream->handle,
                                  launch->params, NULL);
@@ -146,7 +146,7 @@ static uint32_t launch_template(hdrt_queue *queue, hdrt__stream *stream, uint64_
     /* The last ones are remembered by name: to copy all would cost more than to launch them. */
     for (uint32_t i = count > 2 ? count - 2 : 0; i < count; i++) {
         hdrt__device_stream_launch(&stream->entry, place.sequence, &queue->entry, position + i,
-                                   launches[i].kernel->name, launches[i].grid);
+                                   launches[i].kernel->label, launches[i].grid);
     }
     if (count) {
         hdrt__stream_advance(stream, 1);

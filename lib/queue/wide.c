@@ -113,7 +113,7 @@ uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue
     }
     if (launched) {
         hdrt__device_stream_launch(&stream->entry, place.sequence, &queues[0]->entry,
-                                   atomic_load(&queues[0]->ring.consumed) + 1, wide->launches[0].kernel->name,
+                                   atomic_load(&queues[0]->ring.consumed) + 1, wide->launches[0].kernel->label,
                                    wide->launches[0].grid);
         hdrt__stream_advance(stream, 1);
         hdrt__stream_work(stream, launched);
