@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the library itself takes of each launch, on any machine: patterns of launches on a driver that does nothing and
+ * takes as long as an H200's (costly_driver.c). `make bench-overhead`. Of a row, `own` is the wall time less the time in
+ * the driver's calls; HDRT_TEMPLATES=off and COSTLY_SCALE=0 tell more, and so does a profiler.
+ */
+#include <hdrt.h>
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define KERNELS 1024u
+#define LAUNCHES_EACH 20000u
+#define ROUNDS 9
+
+enum { LAUNCHES, GRAPHS, NODES, BUILDS, RECORDS, QUERIES, SPENT_NS, COUNTS }; /* costly_driver.c */
+
+static hdrt_device *device;
+static hdrt_kernel *kernels[KERNELS];
+static unsigned short which[LAUNCHES_EACH];
+static const unsigned long *counts;
+
+static void must(hdrt_status status, const char *call)
+{
+    if (status != HDRT_OK) {
+        fprintf(stderr, "overhead: %s: %s\n", call, hdrt_last_error());
+        exit(2);
+    }
+}
+#define OK(call) must(call, #call)
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static unsigned draw(unsigned *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* ---- patterns ---------------------------------------------------------------------------------------------------- */
+
+static unsigned loop_of_7(unsigned i, unsigned *state)
+{
+    (void)state;
+    return i % 7;
+}
+
+static unsigned random_of_7(unsigned i, unsigned *state)
+{
+    (void)i;
+    return draw(state) % 7;
+}
+
+static unsigned random_of_48(unsigned i, unsigned *state)
+{
+    (void)i;
+    return 100 + draw(state) % 48;
+}
+
+static unsigned random_of_128(unsigned i, unsigned *state)
+{
+    (void)i;
+    return 200 + draw(state) % 128;
+}
+
+static unsigned random_of_all(unsigned i, unsigned *state)
+{
+    (void)i;
+    return draw(state) % KERNELS;
+}
+
+static unsigned in_turn(unsigned i, unsigned *state)
+{
+    (void)state;
+    return i % KERNELS;
+}
+
+static unsigned seventeen(unsigned i, unsigned *state)
+{
+    (void)state;
+    return i / 17 * 37 % KERNELS;
+}
+
+static unsigned twice(unsigned i, unsigned *state)
+{
+    static unsigned sequence[64];
+    if (i % 128 < 64) {
+        sequence[i % 64] = draw(state) % KERNELS;
+    }
+    return sequence[i % 64];
+}
+
+static const struct pattern {
+    const char *name;
+    unsigned (*kernel)(unsigned i, unsigned *state);
+} patterns[] = {
+    {"loop of 7", loop_of_7},          {"7 in random order", random_of_7}, {"48 in random order", random_of_48},
+    {"128 in random order", random_of_128}, {"1,024 in random order", random_of_all},
+    {"1,024 in turn", in_turn},        {"17 of each", seventeen},          {"64 that come twice", twice},
+};
+
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values)
+{
+    qsort(values, ROUNDS, sizeof *values, compare);
+    return values[ROUNDS / 2];
+}
+
+/* \return wall ns for each launch. */
+static double run(void)
+{
+    const hdrt_grid one = {{1, 1, 1}, {1, 1, 1}, 0};
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    hdrt_queue *queue;
+    OK(hdrt_queue_create(device, &options, &queue));
+    double start = now();
+    for (unsigned i = 0; i < LAUNCHES_EACH; i++) {
+        unsigned long long address = 4096 + i;
+        OK(hdrt_launch(queue, kernels[which[i]], one, HDRT_ARGS(address, i)));
+    }
+    OK(hdrt_queue_synchronize(queue));
+    double wall = (now() - start) / LAUNCHES_EACH;
+    hdrt_queue_destroy(queue);
+    return wall;
+}
+
+static void measure(const struct pattern *pattern)
+{
+    double wall[ROUNDS], driver[ROUNDS], own[ROUNDS];
+    unsigned state = 1;
+    unsigned long before[COUNTS] = {0};
+    for (int round = -1; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < LAUNCHES_EACH; i++) {
+            which[i] = (unsigned short)pattern->kernel(i, &state);
+        }
+        if (round == 0) {
+            memcpy(before, counts, sizeof before);
+        }
+        unsigned long spent = counts[SPENT_NS];
+        double each = run();
+        if (round >= 0) {
+            wall[round] = each;
+            driver[round] = (double)(counts[SPENT_NS] - spent) / LAUNCHES_EACH;
+            own[round] = wall[round] - driver[round];
+        }
+    }
+    unsigned long graphs = counts[GRAPHS] - before[GRAPHS];
+    printf("%-22s %6.0f %7.0f %6.0f %8lu %8lu %8.1f %7lu %7lu %7lu\n", pattern->name, median(wall), median(driver),
+           median(own), (counts[LAUNCHES] - before[LAUNCHES]) / ROUNDS, graphs / ROUNDS,
+           graphs ? (double)(counts[NODES] - before[NODES]) / (double)graphs : 0.0,
+           (counts[BUILDS] - before[BUILDS]) / ROUNDS, (counts[RECORDS] - before[RECORDS]) / ROUNDS,
+           (counts[QUERIES] - before[QUERIES]) / ROUNDS);
+}
+
+static void load(void)
+{
+    static char text[KERNELS * 120 + 200];
+    size_t size = (size_t)sprintf(text, ".version 7.4\n.target sm_75\n.address_size 64\n");
+    hdrt_module *module;
+    for (unsigned i = 0; i < KERNELS; i++) {
+        size += (size_t)sprintf(text + size, ".visible .entry k%u(.param .u64 p, .param .u32 v)\n{\n ret;\n}\n", i);
+    }
+    OK(hdrt_module_load(device, text, size, NULL, &module));
+    for (unsigned i = 0; i < KERNELS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%u", i);
+        OK(hdrt_module_kernel(module, name, &kernels[i]));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    hdrt_runtime *runtime;
+    hdrt_runtime_options options = HDRT_RUNTIME_OPTIONS_INIT;
+    if (argc != 2) {
+        fprintf(stderr, "usage: overhead COSTLY-DRIVER   (make bench-overhead)\n");
+        return 2;
+    }
+    options.driver = HDRT_DRIVER_SOFT;
+    options.driver_path = argv[1];
+    OK(hdrt_runtime_create(&options, &runtime));
+    OK(hdrt_device_open(runtime, 0, NULL, &device));
+    void *driver = dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD);
+    counts = driver ? dlsym(driver, "costly_counts") : NULL;
+    if (!counts) {
+        fprintf(stderr, "overhead: '%s' counts nothing: %s\n", argv[1], dlerror());
+        return 2;
+    }
+    load();
+    printf("ns a launch, medians of %d rounds of %u; then counts for each round\n", ROUNDS, LAUNCHES_EACH);
+    printf("%-22s %6s %7s %6s %8s %8s %8s %7s %7s %7s\n", "pattern", "wall", "driver", "own", "direct", "graphs", "nodes in",
+           "builds", "marks", "queries");
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        measure(&patterns[i]);
+    }
+    fflush(stdout);
+    _Exit(0); /* nothing of what was launched exists */
+}
