@@ -219,3 +219,11 @@ uint32_t hdrt__templates_wide(hdrt__templates *templates, const hdrt__run_place 
     pthread_mutex_unlock(&templates->lock);
     return launch_chosen(templates, place, launches, &choice, out_call);
 }
+
+bool hdrt__templates_wide_is_ready(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count)
+{
+    pthread_mutex_lock(&templates->lock);
+    bool ready = templates->enabled && hdrt__template_wide_is_ready(templates, launches, count);
+    pthread_mutex_unlock(&templates->lock);
+    return ready;
+}

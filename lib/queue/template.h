@@ -84,6 +84,8 @@ uint32_t hdrt__templates_chain(hdrt__templates *templates, const hdrt__run_place
  */
 uint32_t hdrt__templates_wide(hdrt__templates *templates, const hdrt__run_place *place,
                               const hdrt__run_launch *launches, uint32_t count, hdrt__call *out_call);
+/* Whether that would build nothing, and be no first launch: the driver may take long for those, or even wait. */
+bool hdrt__templates_wide_is_ready(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count);
 
 /*
  * Release the modules of templates that were dropped meanwhile. Cheap when there are none. May unload code, so call it

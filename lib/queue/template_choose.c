@@ -379,35 +379,50 @@ void hdrt__template_choose_chain(hdrt__templates *templates, const hdrt__run_pla
 
 /* ---- wide ones --------------------------------------------------------------------------------------------------- */
 
-static bool choose_size(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launches,
-                        uint32_t size, int32_t sights, hdrt__template_choice *choice)
-{
-    uint64_t hash = hdrt__template_hash(HDRT__TEMPLATE_HASH_START, launches[0].kernel);
-    uint64_t key = hdrt__template_key(hash, size, true);
-    hdrt__template_sequence *sequence = hdrt__template_find(&templates->table, key, launches, size, true);
-    if (sequence) {
-        return use(templates, sequence, place, choice);
-    }
-    return hdrt__template_see(&templates->table, key, 0, 0) >= sights &&
-           build_new(templates, launches, size, key, true, choice);
-}
-
-void hdrt__template_choose_wide(hdrt__templates *templates, const hdrt__run_place *place,
-                                const hdrt__run_launch *launches, uint32_t count, hdrt__template_choice *choice)
+/* Only powers of two: one for each number that happens to come would take milliseconds each time. \return 0: too few. */
+static uint32_t wide_size(const hdrt__run_launch *launches, uint32_t count)
 {
     uint32_t same = 1, largest = HDRT__TEMPLATE_WIDE_LIMIT;
-    *choice = (hdrt__template_choice){.direct = count};
     while (same < count && same < HDRT__TEMPLATE_WIDE_LIMIT && launches[same].kernel == launches[0].kernel) {
         same++;
     }
     while (largest > same) {
         largest /= 2;
     }
-    if (same < HDRT__TEMPLATE_WIDE_LEAST) {
+    return largest < HDRT__TEMPLATE_WIDE_LEAST ? 0 : largest;
+}
+
+static uint64_t wide_key(const hdrt__run_launch *launches, uint32_t size)
+{
+    return hdrt__template_key(hdrt__template_hash(HDRT__TEMPLATE_HASH_START, launches[0].kernel), size, true);
+}
+
+void hdrt__template_choose_wide(hdrt__templates *templates, const hdrt__run_place *place,
+                                const hdrt__run_launch *launches, uint32_t count, hdrt__template_choice *choice)
+{
+    uint32_t size = wide_size(launches, count);
+    *choice = (hdrt__template_choice){.direct = count};
+    if (!size) {
         return;
     }
-    /* Only powers of two: one for each number that happens to come would take milliseconds each time. */
-    if (!choose_size(templates, place, launches, largest, WIDE_SIGHTS, choice)) {
-        hdrt__template_earn(&templates->table, true, same * (int64_t)HDRT__TEMPLATE_EARN_NS);
+    uint64_t key = wide_key(launches, size);
+    hdrt__template_sequence *sequence = hdrt__template_find(&templates->table, key, launches, size, true);
+    bool chosen = sequence ? use(templates, sequence, place, choice)
+                           : hdrt__template_see(&templates->table, key, 0, 0) >= WIDE_SIGHTS &&
+                                 build_new(templates, launches, size, key, true, choice);
+    if (!chosen) {
+        hdrt__template_earn(&templates->table, true, size * (int64_t)HDRT__TEMPLATE_EARN_NS);
     }
+}
+
+bool hdrt__template_wide_is_ready(const hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count)
+{
+    uint32_t size = wide_size(launches, count);
+    const hdrt__template_sequence *sequence =
+        size ? hdrt__template_find(&templates->table, wide_key(launches, size), launches, size, true) : NULL;
+    const hdrt__template_instance *instance = sequence ? sequence->instances : NULL;
+    while (instance && !(instance->number && is_free(templates, instance))) {
+        instance = instance->next;
+    }
+    return instance != NULL;
 }

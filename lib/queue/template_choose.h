@@ -67,6 +67,8 @@ void hdrt__template_choose_chain(hdrt__templates *templates, const hdrt__run_pla
                                  hdrt__template_choice *choice);
 void hdrt__template_choose_wide(hdrt__templates *templates, const hdrt__run_place *place,
                                 const hdrt__run_launch *launches, uint32_t count, hdrt__template_choice *choice);
+/* Whether the choice for these would be an instance that was launched before: nothing is to be built. */
+bool hdrt__template_wide_is_ready(const hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count);
 
 /* The launch of the choice is over and had the place's number (`launched`), or did not happen. */
 void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instance *instance,

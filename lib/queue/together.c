@@ -115,6 +115,9 @@ static uint32_t launch_piece(hdrt__together *together, hdrt__stream *stream)
     for (uint32_t i = 0; i < count; i++) {
         queues[i] = together->queues[(together->first + i) % MOST];
     }
+    if (together->launched.count && !hdrt__wide_is_ready(together->wide, queues, count)) {
+        hdrt__together_finish(together); /* it may take long, and somebody want these queues */
+    }
     uint32_t launched = hdrt__wide_hand_over(together->wide, stream, queues, count);
     hdrt__together_finish(together);
     for (uint32_t i = 0; i < launched; i++) {

@@ -92,6 +92,18 @@ void hdrt__wide_finish(hdrt_queue *queue)
     hdrt__ring_consume(&queue->ring, 1, &queue->scheduler->segments, &queue->lock);
 }
 
+bool hdrt__wide_is_ready(hdrt__wide *wide, hdrt_queue **queues, uint32_t count)
+{
+    hdrt__scheduler *scheduler = queues[0]->scheduler;
+    hdrt__templates *templates = hdrt__scheduler_use_templates(scheduler);
+    if (!templates) {
+        return false;
+    }
+    bool ready = hdrt__templates_wide_is_ready(templates, wide->launches, gather(wide, queues, count));
+    hdrt__scheduler_leave_templates(scheduler);
+    return ready;
+}
+
 uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue **queues, uint32_t count)
 {
     hdrt__scheduler *scheduler = queues[0]->scheduler;

@@ -59,18 +59,20 @@ static void teardown(void)
     teardown_device();
 }
 
-/* A launch in each queue, whose committer this thread is, handed over together. */
-static void hand_over(void)
+/* A launch in each queue, whose committer this thread is, handed over together. \return whether that built something. */
+static bool hand_over(void)
 {
     uint32_t value = 7, launched = 0;
     for (uint32_t i = 0; i < COUNT; i++) {
         ck_assert(hdrt__committer_take(queues[i], HDRT__COMMITTER_NONE));
         CK_OK(hdrt_launch(queues[i], stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(words, value)));
     }
+    bool ready = hdrt__wide_is_ready(wide, queues, COUNT);
     for (int tries = 0; tries < 3 && !launched; tries++) { /* a template is made when it is wanted again */
         launched = hdrt__wide_hand_over(wide, stream, queues, COUNT);
     }
     ck_assert_uint_eq(launched, COUNT);
+    return !ready;
 }
 
 static void finish(void)
@@ -86,11 +88,13 @@ static void finish(void)
 /* The next piece may take a build, and whoever waits for this one must not wait for that. */
 START_TEST(a_piece_can_be_waited_for_at_once)
 {
-    hand_over();
+    ck_assert(hand_over());
     for (uint32_t i = 0; i < COUNT; i++) {
         ck_assert_uint_eq(queues[i]->point_count, 1); /* what to ask */
         CK_OK(hdrt_event_wait(rt, hdrt_queue_record(queues[i]), (uint64_t)patience_ms() * 1000000));
     }
+    finish();
+    ck_assert(!hand_over()); /* and its template is ready for the next one */
     finish();
 }
 END_TEST
