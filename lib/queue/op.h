@@ -155,6 +155,8 @@ hdrt__op *hdrt__ring_ahead(hdrt__ring *ring, uint32_t ahead);
 uint64_t hdrt__ring_ready(const hdrt__ring *ring);
 /* One of those that are ready. */
 hdrt__op *hdrt__ring_at(const hdrt__ring *ring, uint32_t ahead);
+/* The segment that it is in, and its place there. */
+hdrt__segment *hdrt__ring_segment_at(const hdrt__ring *ring, uint32_t ahead, uint32_t *out_index);
 /* The first `count` are done with. `lock`: the writers'. */
 void hdrt__ring_consume(hdrt__ring *ring, uint32_t count, hdrt__segments *segments, pthread_mutex_t *lock);
 /* Under the writers' lock: flag the operation at `position`, unless it is consumed. */

@@ -94,14 +94,21 @@ hdrt__op *hdrt__ring_ahead(hdrt__ring *ring, uint32_t ahead)
     return ahead < hdrt__ring_ready(ring) ? hdrt__ring_at(ring, ahead) : NULL;
 }
 
-hdrt__op *hdrt__ring_at(const hdrt__ring *ring, uint32_t ahead)
+hdrt__segment *hdrt__ring_segment_at(const hdrt__ring *ring, uint32_t ahead, uint32_t *out_index)
 {
     uint64_t position = atomic_load_explicit(&ring->consumed, memory_order_relaxed) + 1 + ahead;
     hdrt__segment *segment = ring->head;
     while (position - segment->first >= segment->capacity) {
         segment = atomic_load_explicit(&segment->next, memory_order_acquire);
     }
-    return &segment->ops[position - segment->first];
+    *out_index = (uint32_t)(position - segment->first);
+    return segment;
+}
+
+hdrt__op *hdrt__ring_at(const hdrt__ring *ring, uint32_t ahead)
+{
+    uint32_t index;
+    return &hdrt__ring_segment_at(ring, ahead, &index)->ops[index];
 }
 
 /* Under the writers' lock: take off the segments that are read through, the last one too if nothing is left. */

@@ -9,8 +9,10 @@
 
 /* Pointers to the parameters of a run; a launch with more than that goes alone. */
 #define RUN_POINTERS 1024u
-/* Launches that are looked at together: more than a template takes, so that it need not be cut where they end. */
+/* Launches that are looked at together: more than a template takes, so that it need not be cut where they end; fewer where
+ * the last ones went out in small parts, since most would be looked at again. */
 #define RUN_LAUNCHES (3 * HDRT__TEMPLATE_CHAIN_LIMIT)
+#define RUN_LAUNCHES_FEW (HDRT__TEMPLATE_CHAIN_LIMIT + 16)
 /* Templates and single launches under one lock of the stream: others may want it meanwhile. */
 #define RUN_PARTS 16u
 
@@ -31,47 +33,46 @@ void hdrt__run_point_at(hdrt__op *op, void **pointers)
     }
 }
 
-static const hdrt__op *launch_at(const hdrt__ring *ring, uint64_t ready, uint64_t ahead)
+/* What will be read of the launches that come, as far as they are in the same segment: the operations, which the producer
+ * wrote on another processor, and the kernels, which may be many. `ready`: how many of them are there. */
+static void prefetch(const hdrt__op *op, uint64_t ready)
 {
-    const hdrt__op *op = ahead < ready ? hdrt__ring_at(ring, (uint32_t)ahead) : NULL;
-    return op && op->kind == HDRT__OP_LAUNCH ? op : NULL;
-}
-
-/* What will be read of the launches that come: the operations, which the producer wrote on another processor, and the
- * kernels, which may be many. */
-static void prefetch(const hdrt__ring *ring, uint64_t ready, uint64_t ahead, const hdrt__op *op)
-{
-    const hdrt__op *soon = launch_at(ring, ready, ahead + 4), *next = launch_at(ring, ready, ahead + 2);
     __builtin_prefetch(op + 6);
     __builtin_prefetch((const char *)(op + 6) + 64);
-    if (soon) {
-        __builtin_prefetch(soon->launch.kernel);
-        __builtin_prefetch(soon->launch.kernel->label);
-        __builtin_prefetch(soon->launch.kernel->label + HDRT__LABEL_BYTES - 1);
+    if (ready > 4 && op[4].kind == HDRT__OP_LAUNCH) {
+        __builtin_prefetch(op[4].launch.kernel);
+        __builtin_prefetch(op[4].launch.kernel->label);
+        __builtin_prefetch(op[4].launch.kernel->label + HDRT__LABEL_BYTES - 1);
     }
-    if (next) {
-        __builtin_prefetch(next->launch.kernel->parameters);
+    if (ready > 2 && op[2].kind == HDRT__OP_LAUNCH) {
+        __builtin_prefetch(op[2].launch.kernel->parameters);
     }
 }
 
-/* The launches from `ahead` on, up to a flag, as far as there is room. */
-static void gather(hdrt_queue *queue, uint32_t ahead, launch_run *run)
+/* The launches from `ahead` on, up to `limit` and up to a flag, as far as there is room. */
+static void gather(hdrt_queue *queue, uint32_t ahead, uint32_t limit, launch_run *run)
 {
     uint64_t ready = hdrt__ring_ready(&queue->ring);
+    hdrt__segment *segment = NULL;
+    uint32_t index = 0;
     run->count = run->pointer_count = 0;
     run->flagged = 0;
     run->more = false;
-    while (!run->flagged && ahead + run->count < ready) {
-        hdrt__op *op = hdrt__ring_at(&queue->ring, ahead + run->count);
+    for (; !run->flagged && ahead < ready; ahead++, index++) {
+        if (!segment || index == segment->capacity) {
+            segment = hdrt__ring_segment_at(&queue->ring, ahead, &index);
+        }
+        hdrt__op *op = &segment->ops[index];
         if (op->kind != HDRT__OP_LAUNCH || op->cooperative) {
             return;
         }
         uint32_t count = op->launch.kernel->parameter_count;
-        if (run->count == RUN_LAUNCHES || run->pointer_count + count > RUN_POINTERS) {
+        if (run->count == limit || run->pointer_count + count > RUN_POINTERS) {
             run->more = true;
             return;
         }
-        prefetch(&queue->ring, ready, ahead + run->count, op);
+        uint64_t here = segment->capacity - index;
+        prefetch(op, here < ready - ahead ? here : ready - ahead);
         void **pointers = run->pointers + run->pointer_count;
         hdrt__run_point_at(op, pointers);
         run->pointer_count += count;
@@ -183,7 +184,7 @@ uint32_t hdrt__run_hand_over(hdrt_queue *queue, hdrt__stream *stream, uint32_t a
 {
     launch_run run;
     uint64_t position = atomic_load(&queue->ring.consumed) + 1 + ahead;
-    gather(queue, ahead, &run);
+    gather(queue, ahead, stream->small_runs ? RUN_LAUNCHES_FEW : RUN_LAUNCHES, &run);
     if (!run.count) {
         *out_status = launch_large(queue, stream, position, hdrt__ring_ahead(&queue->ring, ahead));
         *out_ends = UINT8_MAX; /* whether it is flagged or not */
@@ -200,6 +201,7 @@ uint32_t hdrt__run_hand_over(hdrt_queue *queue, hdrt__stream *stream, uint32_t a
         length = length < HDRT__TEMPLATE_CHAIN_LIMIT ? length : HDRT__TEMPLATE_CHAIN_LIMIT;
         count += hand_over_some(queue, stream, position + count, run.launches + count, length, more, out_status);
     }
+    stream->small_runs = count < HDRT__TEMPLATE_CHAIN_LIMIT;
     *out_ends = count == run.count ? run.flagged : 0;
     *single += parts;
     return count;

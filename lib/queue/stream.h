@@ -67,6 +67,7 @@ typedef struct hdrt__stream {
     const hdrt_queue *flew; /* whose operation is the last; only to be compared */
     uint64_t *clock; /* HDRT__CLOCKS; NULL: it never waited for another stream */
     uint32_t work;   /* operations since the last mark */
+    bool small_runs; /* the last launches went out in parts much smaller than a template can be */
     struct hdrt__pending *pending; /* launches that wait for more (pending.h); NULL: there never were any */
     bool is_pending;               /* some do, as the last command of the stream */
     bool pending_listed;           /* a dispatcher has it in its list */

@@ -20,6 +20,8 @@
 #define FRUITLESS 4096u
 #define FRUITLESS_LOOKED 192u
 #define FRUITLESS_UNLOOKED 1024u
+/* One in so many launches is looked at for a small template of more than one kernel that is not built. */
+#define SAMPLED 4u
 /* As many as a template for one kernel makes good. */
 #define FRUITLESS_SINGLE 4u
 
@@ -271,7 +273,14 @@ static void choose_small(hdrt__templates *templates, const hdrt__run_place *plac
         if (!sequence) {
             /* One launch of a template for two is what the larger one saves. */
             int64_t gain = size == 1 ? saved_ns(1, false) : HDRT__TEMPLATE_LAUNCH_NS;
-            if (hdrt__template_see(&templates->table, key, 0, size == 1 ? OFTEN : 0) >= hdrt__template_sights(size, gain) &&
+            int32_t enough = hdrt__template_sights(size, gain);
+            if (size > 1) { /* there are many such, and each sight is a line of memory: some are enough */
+                enough = enough / SAMPLED < 2 ? 2 : enough / SAMPLED;
+                if (templates->table.clock * 2654435761u >= UINT32_MAX / SAMPLED) { /* as good as random */
+                    break;
+                }
+            }
+            if (hdrt__template_see(&templates->table, key, 0, size == 1 ? OFTEN : 0) >= enough &&
                 build_new(templates, launches, size, key, false, choice)) {
                 return;
             }
