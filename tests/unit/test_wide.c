@@ -105,18 +105,18 @@ START_TEST(nothing_gets_before_its_mark)
     hdrt_queue *other = make_inline_queue("other");
     void *memory;
     CK_OK(hdrt_host_alloc(dev, 64, &memory));
-    volatile uint32_t *flag = memory;
+    _Atomic uint32_t *flag = memory;
     hdrt_ptr address = (hdrt_ptr)(uintptr_t)memory;
-    *flag = 1;
+    atomic_store(flag, 1);
     CK_OK(hdrt_launch(other, spin, hdrt_grid_1d(1, 1), HDRT_ARGS(address))); /* loaded and made ready */
     CK_OK(hdrt_queue_synchronize(other));
-    *flag = 0;
+    atomic_store(flag, 0);
     hand_over();
     atomic_store(&other->scheduler->asked_at, hdrt__now_ns()); /* it asks, and so marks, no stream now */
     CK_OK(hdrt_launch(other, spin, hdrt_grid_1d(1, 1), HDRT_ARGS(address)));
     ck_assert_ptr_eq(hdrt__points(other)[0].stream, stream);
     hdrt_status status = hdrt_event_wait(rt, hdrt_queue_record(queues[COUNT - 1]), (uint64_t)patience_ms() * 1000000);
-    *flag = 1;
+    atomic_store(flag, 1);
     ck_assert_int_eq(status, HDRT_OK);
     finish();
     CK_OK(hdrt_queue_synchronize(other));
