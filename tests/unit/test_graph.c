@@ -588,7 +588,7 @@ START_TEST(what_cannot_be_built_leaves_the_graph_as_it_was)
         snprintf(rule, sizeof rule, "%s:1=2", calls[i]);
         inject(rule);
         hdrt_status status = hdrt_graph_end(graph);
-        inject("");
+        inject(NULL);
         CK_STATUS(status, HDRT_ERROR_OUT_OF_DEVICE_MEMORY);
         CK_MESSAGE("building graph");
         ck_assert_uint_eq(hdrt_graph_node_count(graph), 1);
@@ -607,7 +607,7 @@ START_TEST(what_cannot_be_set_is_built_anew)
     CK_OK(hdrt_graph_set_launch(graph, 0, NULL, HDRT_ARGS(x, (unsigned)N, 10u)));
     CK_OK(hdrt_graph_replay(a, graph));
     CK_OK(hdrt_queue_synchronize(a));
-    inject("");
+    inject(NULL);
     ck_assert_uint_eq(value_at(x), 11);
 }
 END_TEST
@@ -618,7 +618,7 @@ START_TEST(a_replay_that_fails_fails_its_queue)
     inject("cuGraphLaunch:1=1");
     hdrt_status status = hdrt_graph_replay(a, graph);
     hdrt_status end = hdrt_queue_synchronize(a);
-    inject("");
+    inject(NULL);
     ck_assert(status == HDRT_OK || status == HDRT_ERROR_QUEUE_FAILED);
     CK_STATUS(end, HDRT_ERROR_QUEUE_FAILED);
     CK_MESSAGE("replaying graph");

@@ -258,9 +258,9 @@ START_TEST(every_driver_call_may_fail)
 {
     static const char *const calls[] = {
         "cuStreamIsCapturing", "cuStreamBeginCapture", "cuStreamGetCaptureInfo", "cuGraphGetNodes",
-        "cuStreamEndCapture", "cuGraphAddChildGraphNode", "cuGraphExecChildGraphNodeSetParams",
-        "cuGraphInstantiateWithFlags", "cuGraphDestroy", "cuGraphLaunch", "cuEventRecord", "cuEventCreate",
-        "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode", "cuStreamWaitEvent"};
+        "cuGraphNodeGetType", "cuGraphGetEdges", "cuStreamEndCapture", "cuGraphAddChildGraphNode",
+        "cuGraphExecChildGraphNodeSetParams", "cuGraphInstantiateWithFlags", "cuGraphDestroy", "cuGraphLaunch",
+        "cuEventRecord", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"};
     CK_OK(record_and_replay());
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         bool hit = true;
@@ -270,8 +270,9 @@ START_TEST(every_driver_call_may_fail)
             unsigned long long before = calls_of(calls[i]);
             inject(rule);
             record_and_replay();
-            inject("");
+            inject(NULL);
             hit = calls_of(calls[i]) - before >= k;
+            ck_assert_msg(hit || k > 1, "%s is not called", calls[i]);
             clear_errors();
             check_usable(stream);
         }
@@ -306,7 +307,7 @@ START_TEST(what_is_lost_breaks_the_recording)
         snprintf(rule, sizeof rule, "%s:1=2", calls[i]);
         inject(rule);
         hdrt_status status = enqueue_add(own, x, 1000);
-        inject("");
+        inject(NULL);
         CK_STATUS(status, HDRT_ERROR_OUT_OF_DEVICE_MEMORY);
         CK_MESSAGE(calls[i]);
         ck_assert_int_eq(launch_add(stream, x, 1000), 0);
@@ -326,7 +327,7 @@ START_TEST(what_cannot_be_built_leaves_the_graph_as_it_was)
     CK_OK(enqueue_add(own, x, 10));
     inject("cuGraphAddChildGraphNode:1=2");
     hdrt_status status = hdrt_graph_end(graph);
-    inject("");
+    inject(NULL);
     CK_STATUS(status, HDRT_ERROR_OUT_OF_DEVICE_MEMORY);
     CK_MESSAGE("building graph");
     check_usable(stream);
