@@ -75,8 +75,8 @@ HDRT_EXPORT void hdrt_graph_destroy(hdrt_graph *graph);
  *     HDRT_ERROR_QUEUE_FAILED, HDRT_ERROR_OUT_OF_MEMORY, HDRT_ERROR_DEVICE_LOST, HDRT_ERROR_FORKED. If the caller may
  *     enqueue on a queue's stream also HDRT_ERROR_CAPTURING  he captures it; HDRT_WOULD_BLOCK  as hdrt_queue_stream;
  *     HDRT_ERROR_UNSUPPORTED  it is one of CUDA's default streams, or the driver lacks the interface (before CUDA
- *     12.0); HDRT_ERROR_DRIVER, HDRT_ERROR_OUT_OF_DEVICE_MEMORY. On failure no queue is recorded, no stream captured; what other threads
- *     enqueued on the queues during the call may be dropped then.
+ *     12.0); HDRT_ERROR_DRIVER, HDRT_ERROR_OUT_OF_DEVICE_MEMORY. On failure no queue is recorded, no stream captured;
+ *     what other threads enqueued on the queues during the call may be dropped then.
  */
 HDRT_EXPORT hdrt_status hdrt_graph_begin(hdrt_graph *graph, hdrt_queue *const *queues, uint32_t count);
 

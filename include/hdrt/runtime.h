@@ -20,7 +20,7 @@ typedef enum hdrt_driver_kind {
 
 /** How a thread waits in hdrt_event_wait, hdrt_queue_synchronize and hdrt_device_synchronize. */
 typedef enum hdrt_wait {
-    HDRT_WAIT_AUTO = 0,  /**< spins for 60 microseconds, with 8 processors or more looks every few microseconds for
+    HDRT_WAIT_AUTO = 0,  /**< spins for 60 microseconds, where it may use 8 processors looks every few microseconds for
                               a millisecond, giving way to other threads; then sleeps and looks at growing intervals,
                               half a millisecond at most */
     HDRT_WAIT_SPIN = 1,  /**< takes a processor until the event is there: the least latency */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "device/runtime.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -107,14 +105,6 @@ static hdrt_status copy_read_only(const hdrt_runtime_options *options, hdrt_runt
     return HDRT_OK;
 }
 
-/* Those that this process may use. */
-static long processors(void)
-{
-    cpu_set_t set;
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) < online ? CPU_COUNT(&set) : online;
-}
-
 static hdrt_status keep_options(hdrt_runtime *runtime, const hdrt_runtime_options *options)
 {
     if ((unsigned)options->wait > HDRT_WAIT_BLOCK) {
@@ -123,7 +113,7 @@ static hdrt_status keep_options(hdrt_runtime *runtime, const hdrt_runtime_option
     }
     runtime->compile_workers = options->compile_workers;
     runtime->wait = options->wait;
-    runtime->spare_processors = processors() >= PROCESSORS_TO_SPARE;
+    runtime->spare_processors = hdrt__processors() >= PROCESSORS_TO_SPARE;
     runtime->cache_limit_bytes = options->cache_limit_bytes;
     hdrt_status status = copy_text(options->cache_dir, &runtime->cache_dir_option);
     if (status == HDRT_OK) {

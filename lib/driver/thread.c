@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "driver/thread.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/status.h"
 
@@ -31,4 +33,12 @@ void hdrt__mutex_init_short(pthread_mutex_t *mutex)
     pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP);
     pthread_mutex_init(mutex, &adaptive);
     pthread_mutexattr_destroy(&adaptive);
+}
+
+uint32_t hdrt__processors(void)
+{
+    cpu_set_t set;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    bool told = sched_getaffinity(0, sizeof set, &set) == 0; /* not beyond 1,024 of them */
+    return told && CPU_COUNT(&set) < online ? (uint32_t)CPU_COUNT(&set) : online > 0 ? (uint32_t)online : 1;
 }

@@ -7,6 +7,7 @@
 #define HDRT_DRIVER_THREAD_H
 
 #include <pthread.h>
+#include <stdint.h>
 
 #include <hdrt.h>
 
@@ -22,5 +23,8 @@ hdrt_status hdrt__thread_start(pthread_t *out_thread, const char *name, void *(*
  * sleep and to be woken takes a hundred times as long.
  */
 void hdrt__mutex_init_short(pthread_mutex_t *mutex);
+
+/* How many processors this process may use. */
+uint32_t hdrt__processors(void);
 
 #endif

@@ -538,7 +538,7 @@ hdrt__dispatcher *hdrt__dispatcher_create(hdrt__scheduler *scheduler, uint32_t i
     dispatcher->scheduler = scheduler;
     dispatcher->index = index;
     dispatcher->device = scheduler->device;
-    dispatcher->spins = sysconf(_SC_NPROCESSORS_ONLN) > 2;
+    dispatcher->spins = hdrt__processors() > 2;
     dispatcher->together = index == 0 ? hdrt__together_create() : NULL;
     atomic_init(&dispatcher->references, 2);
     if (hdrt__thread_start(&dispatcher->thread, "hdrt-dispatch", dispatch, dispatcher) != HDRT_OK) {

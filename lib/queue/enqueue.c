@@ -407,7 +407,8 @@ hdrt_status hdrt__enqueue_publish(hdrt__enqueue *enqueue)
         hdrt__dispatcher_is_wanted(queue->scheduler)) {
         hdrt__queue_add_flight(queue); /* a wait alone has none; without memory it is told later */
     }
-    bool mine = (enqueue->at_once || commits_itself(queue, position, kind)) && hdrt__committer_take(queue, HDRT__COMMITTER_NONE);
+    bool mine = (enqueue->at_once || commits_itself(queue, position, kind)) &&
+                hdrt__committer_take(queue, HDRT__COMMITTER_NONE);
     bool takes_long = mine && kind == HDRT__OP_LAUNCH && queue->submission == HDRT_SUBMISSION_AUTO &&
                       atomic_load_explicit(&op->launch.kernel->expected_us, memory_order_relaxed) >= HDRT__TOGETHER_LEAST_US;
     if (mine) {

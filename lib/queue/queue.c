@@ -237,8 +237,8 @@ hdrt_status hdrt__queue_poll(hdrt_queue *queue, uint64_t value, bool patient)
     hdrt__points_unlock(queue);
     for (uint8_t i = 0; i < count; i++) {
         uint64_t sequence = points[i].sequence;
-        hdrt__stream_question question = {&sequence, own && i == 0 ? queue : NULL, value < committed ? value : committed};
-        hdrt_status asked = hdrt__stream_ask(points[i].stream, &question, patient);
+        hdrt_status asked = hdrt__stream_ask(points[i].stream, own && i == 0 ? queue : NULL,
+                                             value < committed ? value : committed, &sequence, patient);
         status = status < 0 || asked == HDRT_OK ? status : asked;
         complete &= hdrt__point_complete(&points[i]);
         points[i].sequence = sequence;

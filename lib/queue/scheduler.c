@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/environment.h"
 #include "base/number.h"
@@ -109,7 +108,7 @@ static void *scheduler_create(void *argument)
     if (!scheduler->templates) {
         goto destroy;
     }
-    uint32_t count = sysconf(_SC_NPROCESSORS_ONLN) >= PROCESSORS_FOR_TWO ? 2 : 1;
+    uint32_t count = hdrt__processors() >= PROCESSORS_FOR_TWO ? 2 : 1;
     while (scheduler->dispatcher_count < count) {
         hdrt__dispatcher *dispatcher = hdrt__dispatcher_create(scheduler, scheduler->dispatcher_count);
         if (!dispatcher) {

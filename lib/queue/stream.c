@@ -484,7 +484,8 @@ static uint32_t land(hdrt__stream *stream, hdrt__flight *landed, uint32_t capaci
     return count;
 }
 
-hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt__stream_question *question, bool patient)
+hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt_queue *queue, uint64_t position, uint64_t *sequence,
+                             bool patient)
 {
     hdrt__scope scope;
     hdrt__flight landed[32];
@@ -499,14 +500,14 @@ hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt__stream_question *
     bool inside = status == HDRT_OK, asked = false;
     hdrt__device_hold(device); /* the last flight may be the last that kept it */
     for (;;) {
-        if (question->queue && !asked) {
-            *question->sequence = hdrt__stream_sequence_of(stream, question->queue, question->position);
+        if (queue && !asked) {
+            *sequence = hdrt__stream_sequence_of(stream, queue, position);
         }
         if (!asked && inside && !hdrt__device_is_lost(device) && hdrt__stream_outstanding(stream)) {
             uint64_t end = atomic_load(&stream->sequence);
             status = being_captured(stream)
                          ? ask_from_oldest(stream, stream->mark_count)
-                         : ask(stream, *question->sequence < end ? *question->sequence : end);
+                         : ask(stream, *sequence < end ? *sequence : end);
         }
         asked = true;
         if (hdrt__device_is_lost(device)) { /* nothing of it will be heard again: let go of the queues */
@@ -536,6 +537,5 @@ hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt__stream_question *
 
 hdrt_status hdrt__stream_poll(hdrt__stream *stream, uint64_t sequence)
 {
-    const hdrt__stream_question question = {.sequence = &sequence};
-    return hdrt__stream_ask(stream, &question, true);
+    return hdrt__stream_ask(stream, NULL, 0, &sequence, true);
 }

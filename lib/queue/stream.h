@@ -161,12 +161,11 @@ static inline bool hdrt__stream_covers(const hdrt__stream *stream, const hdrt__p
  */
 hdrt_status hdrt__stream_poll(hdrt__stream *stream, uint64_t sequence);
 
-typedef struct hdrt__stream_question {
-    uint64_t *sequence;      /* what to ask for; with a queue it is found out */
-    const hdrt_queue *queue; /* NULL: none; the stream has its */
-    uint64_t position;       /* this one's sequence */
-} hdrt__stream_question;
-/* The same. Unless `patient` it does not wait for who hands over more: HDRT_NOT_READY. */
-hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt__stream_question *question, bool patient);
+/*
+ * The same for *sequence; with a queue that is found out first: where its `position` is complete. Unless `patient` it does
+ * not wait for who hands over more: HDRT_NOT_READY.
+ */
+hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt_queue *queue, uint64_t position, uint64_t *sequence,
+                             bool patient);
 
 #endif

@@ -9,7 +9,7 @@
 #define WIDE_SIGHTS 2
 /*
  * A kernel that comes again within so many launches: its template is still in the driver's and the processor's caches, and
- * launched faster than the kernel (`make bench-templates` on an H200: 1.6 us of 7 or 32 in random order, 1.8 of 64, 2.3 of
+ * launched faster than the kernel (on an H200, tests/bench/RESULTS.md: 1.6 us of 7 or 32 in random order, 1.8 of 64, 2.3 of
  * 128, 2.7 of 256, and of 1,024 the 2.9 of the kernel itself; templates for two lose less, 2.5 to 3.3 us). Such sights count
  * for building one; what was built is used up to the second distance.
  */

@@ -19,7 +19,7 @@
 #define HDRT__TEMPLATE_NODE_NS 600         /* each kernel in a chain */
 #define HDRT__TEMPLATE_WIDE_NODE_NS 1300   /* and in a wide one */
 #define HDRT__TEMPLATE_EARN_NS 35          /* of each launch, for builds: 1 % */
-#define HDRT__TEMPLATE_CREDIT_NS 1200000   /* at first: two chains of 64 and some small ones */
+#define HDRT__TEMPLATE_CREDIT_NS 1200000   /* at first: two chains of 64 */
 #define HDRT__TEMPLATE_WIDE_CREDIT_NS 12000000 /* a wide one of 512 */
 /* No more is kept: what one part of a program has saved is not for the next one, of which nothing may come again. */
 #define HDRT__TEMPLATE_CREDIT_MOST_NS 2000000
