@@ -30,24 +30,19 @@
 /* Served queues after which it asks for what somebody waits for. */
 #define SERVED 16u
 
-typedef struct queue_list {
-    hdrt_queue *first, *last;
-} queue_list;
-
 struct hdrt__dispatcher {
     atomic_uint references; /* the scheduler's and the thread's */
     hdrt__scheduler *scheduler;
     hdrt_device *device;
     uint32_t index;
     pthread_t thread;
-    hdrt_queue *_Atomic pushed; /* the newest first */
+    hdrt__listing listed[HDRT__CLASSES]; /* by urgency */
     _Atomic uint32_t signals;   /* what it sleeps on */
     atomic_bool sleeping, stop, look, urged;
     _Atomic uint32_t sleeps, woken; /* how often it went to sleep, and from which of these it was woken last */
     _Atomic uint32_t company; /* long kernels that may wake it before there is anything for it */
     _Atomic uint32_t wanted; /* threads that wait for what is in flight */
     /* The thread's: */
-    queue_list ready[HDRT__CLASSES];
     hdrt_queue *stalled;
     hdrt__together *together; /* NULL: not this one, or no memory */
     uint64_t round;
@@ -67,6 +62,13 @@ static void signal_it(hdrt__dispatcher *dispatcher)
     }
 }
 
+static uint8_t class_of(const hdrt_queue *queue)
+{
+    uint8_t urgency = atomic_load(&queue->urgency);
+    uint8_t class = urgency < queue->class ? urgency : queue->class;
+    return class < HDRT__CLASSES ? class : HDRT__CLASSES - 1;
+}
+
 static hdrt__dispatcher *dispatcher_of(const hdrt_queue *queue)
 {
     uint32_t shard = atomic_load_explicit(&queue->shard, memory_order_relaxed);
@@ -79,10 +81,7 @@ bool hdrt__dispatcher_list_held(hdrt_queue *queue)
     if (atomic_exchange(&queue->listed, true)) {
         return false;
     }
-    hdrt_queue *first = atomic_load(&dispatcher->pushed);
-    do {
-        queue->next_listed = first;
-    } while (!atomic_compare_exchange_weak(&dispatcher->pushed, &first, queue));
+    hdrt__listing_append(&dispatcher->listed[class_of(queue)], &queue->listing);
     signal_it(dispatcher);
     return true;
 }
@@ -152,83 +151,66 @@ void hdrt__dispatcher_look(hdrt__scheduler *scheduler)
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
-static uint8_t class_of(const hdrt_queue *queue)
-{
-    uint8_t urgency = atomic_load(&queue->urgency);
-    uint8_t class = urgency < queue->class ? urgency : queue->class;
-    return class < HDRT__CLASSES ? class : HDRT__CLASSES - 1;
-}
-
 bool hdrt__dispatcher_serves_first(const hdrt_queue *producer, const hdrt_queue *queue)
 {
     return atomic_load(&producer->listed) && dispatcher_of(producer) == dispatcher_of(queue) &&
            class_of(producer) <= class_of(queue);
 }
 
-static void append(hdrt__dispatcher *dispatcher, hdrt_queue *queue)
+static hdrt_queue *queue_of(hdrt__listing_link *link)
 {
-    queue_list *list = &dispatcher->ready[class_of(queue)];
-    queue->next_listed = NULL;
-    if (list->first) {
-        list->last->next_listed = queue;
-    } else {
-        list->first = queue;
-    }
-    list->last = queue;
+    return (hdrt_queue *)((char *)link - offsetof(hdrt_queue, listing));
 }
 
-/* The queues that were pushed, in their order. */
-static void take_pushed(hdrt__dispatcher *dispatcher)
+/* Whether nothing is listed. */
+static bool is_idle(const hdrt__dispatcher *dispatcher)
 {
-    hdrt_queue *queue = atomic_exchange(&dispatcher->pushed, NULL), *ordered = NULL;
-    while (queue) {
-        hdrt_queue *next = queue->next_listed;
-        queue->next_listed = ordered;
-        ordered = queue;
-        queue = next;
+    for (uint32_t i = 0; i < HDRT__CLASSES; i++) {
+        if (!hdrt__listing_is_empty(&dispatcher->listed[i])) {
+            return false;
+        }
     }
-    while (ordered) {
-        hdrt_queue *next = ordered->next_listed;
-        append(dispatcher, ordered);
-        ordered = next;
-    }
+    return true;
 }
 
 /* Somebody urgent waits for one of them: sort them again. */
 static void sort_again(hdrt__dispatcher *dispatcher)
 {
-    hdrt_queue *queues[HDRT__CLASSES];
+    hdrt__listing sorted[HDRT__CLASSES];
+    hdrt__listing_link *link, *next;
     for (uint32_t i = 0; i < HDRT__CLASSES; i++) {
-        queues[i] = dispatcher->ready[i].first;
-        dispatcher->ready[i].first = NULL;
+        hdrt__listing_init(&sorted[i]);
     }
     for (uint32_t i = 0; i < HDRT__CLASSES; i++) {
-        for (hdrt_queue *queue = queues[i], *next; queue; queue = next) {
-            next = queue->next_listed;
-            append(dispatcher, queue);
+        while ((link = hdrt__listing_take(&dispatcher->listed[i], &next))) {
+            hdrt__listing_append(&sorted[class_of(queue_of(link))], link);
+        }
+        if (!hdrt__listing_is_empty(&dispatcher->listed[i])) {
+            atomic_store(&dispatcher->urged, true); /* one is just being appended: perhaps it is that one */
+        }
+    }
+    for (uint32_t i = 0; i < HDRT__CLASSES; i++) {
+        while ((link = hdrt__listing_take(&sorted[i], &next))) {
+            hdrt__listing_append(&dispatcher->listed[i], link);
         }
     }
 }
 
-static hdrt_queue *next_ready(hdrt__dispatcher *dispatcher)
+static hdrt_queue *next_listed(hdrt__dispatcher *dispatcher)
 {
-    if (atomic_load_explicit(&dispatcher->pushed, memory_order_relaxed)) {
-        take_pushed(dispatcher);
-    }
     if (atomic_load_explicit(&dispatcher->urged, memory_order_relaxed) && atomic_exchange(&dispatcher->urged, false)) {
         sort_again(dispatcher);
     }
     for (uint32_t i = 0; i < HDRT__CLASSES; i++) {
-        hdrt_queue *queue = dispatcher->ready[i].first;
-        if (queue) {
-            const char *next = (const char *)queue->next_listed;
-            dispatcher->ready[i].first = queue->next_listed;
+        hdrt__listing_link *next, *link = hdrt__listing_take(&dispatcher->listed[i], &next);
+        if (link) {
             if (next) { /* others wrote it */
-                for (unsigned line = 0; line < sizeof *queue / 64; line++) {
-                    __builtin_prefetch(next + line * 64);
+                const char *memory = (const char *)queue_of(next);
+                for (unsigned line = 0; line < sizeof(hdrt_queue) / 64; line++) {
+                    __builtin_prefetch(memory + line * 64);
                 }
             }
-            return queue;
+            return queue_of(link);
         }
     }
     return NULL;
@@ -240,7 +222,7 @@ static hdrt_queue *next_ready(hdrt__dispatcher *dispatcher)
 static void share(const hdrt__dispatcher *dispatcher, hdrt_queue *queue)
 {
     if (dispatcher->index == 0 && dispatcher->scheduler->dispatcher_count > 1 && queue->entry.number % 2 &&
-        (dispatcher->ready[class_of(queue)].first || atomic_load(&dispatcher->pushed))) {
+        !is_idle(dispatcher)) {
         atomic_store_explicit(&queue->shard, 1, memory_order_relaxed);
     }
 }
@@ -413,7 +395,7 @@ static void sleep_for(hdrt__dispatcher *dispatcher, uint64_t pause)
     uint32_t signals = atomic_load(&dispatcher->signals);
     atomic_fetch_add(&dispatcher->sleeps, 1);
     atomic_store(&dispatcher->sleeping, true);
-    if (!atomic_load(&dispatcher->pushed) && !atomic_load(&dispatcher->stop) && !atomic_load(&dispatcher->look)) {
+    if (is_idle(dispatcher) && !atomic_load(&dispatcher->stop) && !atomic_load(&dispatcher->look)) {
         syscall(SYS_futex, &dispatcher->signals, FUTEX_WAIT_PRIVATE, signals, pause == UINT64_MAX ? NULL : &time, NULL,
                 0);
     }
@@ -491,7 +473,7 @@ static void *dispatch(void *argument)
         hdrt__log(HDRT_LOG_ERROR, "%s", hdrt_last_error());
     }
     for (bool alive = true; alive && !atomic_load(&dispatcher->stop);) {
-        hdrt_queue *queue = next_ready(dispatcher);
+        hdrt_queue *queue = next_listed(dispatcher);
         if (queue) {
             alive = serve_listed(dispatcher, queue);
             if (alive && served % FLUSHED == 0) {
@@ -539,6 +521,9 @@ hdrt__dispatcher *hdrt__dispatcher_create(hdrt__scheduler *scheduler, uint32_t i
     dispatcher->index = index;
     dispatcher->device = scheduler->device;
     dispatcher->spins = hdrt__processors() > 2;
+    for (uint32_t i = 0; i < HDRT__CLASSES; i++) {
+        hdrt__listing_init(&dispatcher->listed[i]);
+    }
     dispatcher->together = index == 0 ? hdrt__together_create() : NULL;
     atomic_init(&dispatcher->references, 2);
     if (hdrt__thread_start(&dispatcher->thread, "hdrt-dispatch", dispatch, dispatcher) != HDRT_OK) {

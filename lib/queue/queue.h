@@ -38,6 +38,7 @@
 #include "device/callbacks.h"
 #include "device/device.h"
 #include "memory/memory.h"
+#include "queue/listing.h"
 #include "queue/op.h"
 #include "queue/stream.h"
 
@@ -117,7 +118,7 @@ struct hdrt_queue {
     bool parked;      /* under the runtime's parking lock, with parked_on and parked_at */
     atomic_uint references;
     hdrt_queue *parked_on;     /* held, until somebody may drop it; NULL: on a host timeline */
-    hdrt_queue *next_listed;   /* the dispatcher's */
+    hdrt__listing_link listing; /* the dispatcher's */
     union {
         hdrt__timeline *parked_at; /* PARKED: pinned; NULL: the producer's, which is held */
         hdrt__stream *stalled_by;  /* STALLED: held; NULL: its own completion */
