@@ -23,6 +23,12 @@ struct hdrt_kernel {
     hdrt_device *device; /* the module's */
     const char *name;
     hdcu_function function;
+    struct { /* the template cache's, under its lock (queue/template_choose.c) */
+        struct hdrt__template_sequence *sequence; /* of this kernel alone, if there is one */
+        uint32_t seen_at;                         /* the cache's clock at the last sight */
+        uint32_t distance;                        /* from one to the next, on average of late */
+        int32_t sights;                           /* that counted; below 0: a build failed */
+    } single;
     uint32_t parameter_count;
     uint32_t parameter_bytes;         /* end of the last parameter */
     const hdrt_parameter *parameters; /* in order, with offsets */

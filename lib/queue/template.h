@@ -39,7 +39,7 @@ typedef struct hdrt__templates hdrt__templates;
 
 /* One launch of a run. */
 typedef struct hdrt__run_launch {
-    const hdrt_kernel *kernel;
+    hdrt_kernel *kernel;
     const hdrt_grid *grid; /* no zeros */
     void **params;         /* a pointer to each parameter's value */
 } hdrt__run_launch;

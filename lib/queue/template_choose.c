@@ -8,13 +8,16 @@
 /* How often a wide template must be wanted. */
 #define WIDE_SIGHTS 2
 /*
- * A kernel that comes again within so many launches: its template is still in the driver's and the processor's caches, and
- * launched faster than the kernel (on an H200, tests/bench/RESULTS.md: 1.6 us of 7 or 32 in random order, 1.8 of 64, 2.3 of
- * 128, 2.7 of 256, and of 1,024 the 2.9 of the kernel itself; templates for two lose less, 2.5 to 3.3 us). Such sights count
- * for building one; what was built is used up to the second distance.
+ * Where a kernel comes again after so many launches, on average, its template is still in the driver's and the processor's
+ * caches, and launched faster than the kernel (on an H200, tests/bench/RESULTS.md: 1.6 us of 7 or 32 in random order, 1.8
+ * of 64, 2.3 of 128, 2.7 of 256, and of 1,024 the 2.9 of the kernel itself; templates for two lose less, 2.5 to 3.3 us).
+ * Such sights count for building one; what was built is used up to the second distance. An average, since a sequence of
+ * many kernels may come twice and never again.
  */
 #define OFTEN 256u
-#define SELDOM 512u
+#define SELDOM 384u
+#define DISTANCE_MOST 2048u /* counts as so much, so that it is soon forgotten */
+#define AVERAGED 4
 /* After so many launches for which there was no template, only some are looked at, and then many not: looking costs a
  * twentieth of a launch where the kernels are many. */
 #define FRUITLESS 4096u
@@ -153,6 +156,16 @@ static bool build(hdrt__templates *templates, hdrt__template_sequence *sequence,
     return true;
 }
 
+/* It cannot be built: not soon again. */
+static void put_off(hdrt__templates *templates, hdrt_kernel *first, uint32_t count, uint64_t key)
+{
+    if (count == 1) {
+        first->single.sights = -SIGHTS_AFTER_FAILURE;
+    } else {
+        hdrt__template_set_seen(&templates->table, key, -SIGHTS_AFTER_FAILURE);
+    }
+}
+
 /* A first instance of a sequence that was not built so far. */
 static bool build_new(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count, uint64_t key,
                       bool wide, hdrt__template_choice *choice)
@@ -162,10 +175,9 @@ static bool build_new(hdrt__templates *templates, const hdrt__run_launch *launch
     }
     hdrt__template_sequence *sequence = hdrt__template_sequence_create(launches, count, key, wide);
     if (!sequence) {
-        hdrt__template_set_seen(&templates->table, key, -SIGHTS_AFTER_FAILURE);
+        put_off(templates, launches[0].kernel, count, key);
         return false;
     }
-    sequence->seen_at = templates->table.clock;
     hdrt__template_enter(&templates->table, sequence);
     return build(templates, sequence, choice);
 }
@@ -173,7 +185,7 @@ static bool build_new(hdrt__templates *templates, const hdrt__run_launch *launch
 void hdrt__template_refuse(hdrt__templates *templates, hdrt__template_sequence *sequence,
                            hdrt__template_dropped *dropped)
 {
-    hdrt__template_set_seen(&templates->table, sequence->key, -SIGHTS_AFTER_FAILURE);
+    put_off(templates, sequence->kernels[0], sequence->count, sequence->key);
     hdrt__template_drop(templates, sequence, dropped);
 }
 
@@ -226,29 +238,47 @@ static bool use(hdrt__templates *templates, hdrt__template_sequence *sequence, c
     return !sequence->leaving && (take(templates, sequence, place, choice) || build(templates, sequence, choice));
 }
 
-/* Whether the template for one kernel, which comes again `ahead` launches from now, is to be used. */
-static bool comes_often(const hdrt__templates *templates, const hdrt__template_sequence *sequence, uint32_t ahead)
+/* ---- a kernel by itself ------------------------------------------------------------------------------------------ */
+
+/* From one sight to the next on average, with the one `ahead` launches from now. */
+static uint32_t distance_then(const hdrt__templates *templates, const hdrt_kernel *kernel, uint32_t ahead)
 {
-    return templates->table.clock + ahead - sequence->seen_at <= SELDOM;
+    uint32_t last = templates->table.clock + ahead - kernel->single.seen_at;
+    last = last < DISTANCE_MOST ? last : DISTANCE_MOST;
+    return (kernel->single.distance * (AVERAGED - 1) + last) / AVERAGED;
+}
+
+/* Whether the kernel's template, which comes so often, is to be used if there is one, and else to be built. */
+static bool deserves(const hdrt_kernel *kernel, uint32_t distance)
+{
+    return kernel->single.sequence
+               ? distance <= SELDOM
+               : distance <= OFTEN && kernel->single.sights + 1 >= hdrt__template_sights(1, saved_ns(1, false));
+}
+
+static void see(const hdrt__templates *templates, hdrt_kernel *kernel, uint32_t ahead, uint32_t distance)
+{
+    kernel->single.seen_at = templates->table.clock + ahead;
+    kernel->single.distance = distance;
+    if (distance <= OFTEN) {
+        kernel->single.sights += kernel->single.sights < INT32_MAX;
+    } else {
+        kernel->single.sights -= kernel->single.sights > 0;
+    }
 }
 
 /* How many launches from the first on are by kernels without a template of their own that is to be used; each is seen
  * once more. */
 static uint32_t see_singles(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count)
 {
-    int32_t enough = hdrt__template_sights(1, saved_ns(1, false));
     uint32_t i = 1;
     for (; i < count; i++) {
-        uint64_t hash = hdrt__template_hash(HDRT__TEMPLATE_HASH_START, launches[i].kernel);
-        uint64_t key = hdrt__template_key(hash, 1, false);
-        hdrt__template_sequence *sequence = hdrt__template_find(&templates->table, key, &launches[i], 1, false);
-        if (sequence ? comes_often(templates, sequence, i)
-                     : hdrt__template_see(&templates->table, key, i, OFTEN) >= enough) {
-            break;
+        hdrt_kernel *kernel = launches[i].kernel;
+        uint32_t distance = distance_then(templates, kernel, i);
+        if (deserves(kernel, distance)) {
+            break; /* it is seen when it is the first */
         }
-        if (sequence) {
-            sequence->seen_at = templates->table.clock + i;
-        }
+        see(templates, kernel, i, distance);
     }
     return i;
 }
@@ -260,10 +290,18 @@ static uint32_t see_singles(hdrt__templates *templates, const hdrt__run_launch *
 static void choose_small(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launches,
                          uint32_t count, hdrt__template_choice *choice)
 {
-    hdrt__template_sequence *built[8];
-    uint32_t builts = 0, hashed = 0;
-    uint64_t hash = HDRT__TEMPLATE_HASH_START;
-    for (uint32_t size = 1; size <= count; size *= 2) {
+    hdrt_kernel *first = launches[0].kernel;
+    hdrt__template_sequence *built[8] = {first->single.sequence};
+    uint32_t distance = distance_then(templates, first, 0), hashed = 1;
+    bool deserved = deserves(first, distance);
+    uint32_t builts = built[0] && deserved;
+    uint64_t hash = hdrt__template_hash(HDRT__TEMPLATE_HASH_START, first);
+    see(templates, first, 0, distance);
+    if (deserved && !built[0] &&
+        build_new(templates, launches, 1, hdrt__template_key(hash, 1, false), false, choice)) {
+        return;
+    }
+    for (uint32_t size = 2; first->single.sequence && size <= count; size *= 2) {
         while (hashed < size) {
             hash = hdrt__template_hash(hash, launches[hashed++].kernel);
         }
@@ -271,25 +309,17 @@ static void choose_small(hdrt__templates *templates, const hdrt__run_place *plac
         hdrt__template_sequence *sequence =
             hdrt__template_find(&templates->table, key, launches, size, false);
         if (!sequence) {
-            /* One launch of a template for two is what the larger one saves. */
-            int64_t gain = size == 1 ? saved_ns(1, false) : HDRT__TEMPLATE_LAUNCH_NS;
-            int32_t enough = hdrt__template_sights(size, gain);
-            if (size > 1) { /* there are many such, and each sight is a line of memory: some are enough */
-                enough = enough / SAMPLED < 2 ? 2 : enough / SAMPLED;
-                if (templates->table.clock * 2654435761u >= UINT32_MAX / SAMPLED) { /* as good as random */
-                    break;
-                }
-            }
-            if (hdrt__template_see(&templates->table, key, 0, size == 1 ? OFTEN : 0) >= enough &&
+            /* One launch of a template for two is what the larger one saves. There are many such, and each sight is a
+             * line of memory: some are enough. */
+            int32_t enough = hdrt__template_sights(size, HDRT__TEMPLATE_LAUNCH_NS) / (int32_t)SAMPLED;
+            if (templates->table.clock * 2654435761u < UINT32_MAX / SAMPLED && /* as good as random */
+                hdrt__template_see(&templates->table, key) >= (enough < 2 ? 2 : enough) &&
                 build_new(templates, launches, size, key, false, choice)) {
                 return;
             }
             break;
         }
-        if (size > 1 || comes_often(templates, sequence, 0)) {
-            built[builts++] = sequence;
-        }
-        sequence->seen_at = templates->table.clock;
+        built[builts++] = sequence;
     }
     while (builts) {
         if (use(templates, built[--builts], place, choice)) {
@@ -318,7 +348,7 @@ static void choose_cut(hdrt__templates *templates, const hdrt__run_place *place,
         }
     } else if (size > 1 &&
                /* A whole cut that comes again is a program's loop: half the price is enough. */
-               hdrt__template_see(&templates->table, key, 0, 0) >=
+               hdrt__template_see(&templates->table, key) >=
                    hdrt__template_sights(size, 2 * saved_ns(size, false)) &&
                build_new(templates, launches, size, key, false, choice)) {
         stream->last = choice->sequence;
@@ -417,7 +447,7 @@ void hdrt__template_choose_wide(hdrt__templates *templates, const hdrt__run_plac
     uint64_t key = wide_key(launches, size);
     hdrt__template_sequence *sequence = hdrt__template_find(&templates->table, key, launches, size, true);
     bool chosen = sequence ? use(templates, sequence, place, choice)
-                           : hdrt__template_see(&templates->table, key, 0, 0) >= WIDE_SIGHTS &&
+                           : hdrt__template_see(&templates->table, key) >= WIDE_SIGHTS &&
                                  build_new(templates, launches, size, key, true, choice);
     if (!chosen) {
         hdrt__template_earn(&templates->table, true, size * (int64_t)HDRT__TEMPLATE_EARN_NS);

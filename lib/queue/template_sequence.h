@@ -35,12 +35,11 @@ struct hdrt__template_sequence {
     bool wide;    /* the nodes are independent of each other */
     bool leaving; /* not to be used any more */
     bool building; /* a committer makes an instance; one at a time, for the graph takes no two calls at once */
-    uint32_t seen_at; /* the table's clock when it last came up */
     uint32_t takers; /* committers that have an instance of it or make one */
     hdrt__template_instance *instances;
     hdcu_graph graph;
     hdcu_graph_node *nodes;
-    const hdrt_kernel **kernels; /* each with a hold of its module */
+    hdrt_kernel **kernels; /* each with a hold of its module */
     size_t *offsets;             /* count + 1 */
 };
 

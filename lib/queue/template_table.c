@@ -6,6 +6,7 @@ void hdrt__template_table_init(hdrt__template_table *table)
     table->credit[false] = HDRT__TEMPLATE_CREDIT_NS;
     table->credit[true] = HDRT__TEMPLATE_WIDE_CREDIT_NS;
     table->limit = HDRT__TEMPLATE_MEMORY;
+    table->clock = UINT32_MAX / 2; /* what was never seen was seen at 0, long ago */
 }
 
 /* ---- sequences --------------------------------------------------------------------------------------------------- */
@@ -26,6 +27,9 @@ void hdrt__template_enter(hdrt__template_table *table, hdrt__template_sequence *
     hdrt__template_sequence **bucket = &table->buckets[sequence->key % HDRT__TEMPLATE_BUCKETS];
     sequence->next = *bucket;
     *bucket = sequence;
+    if (sequence->count == 1) {
+        sequence->kernels[0]->single.sequence = sequence;
+    }
     table->counts.sequences++;
 }
 
@@ -37,6 +41,9 @@ void hdrt__template_leave(hdrt__template_table *table, hdrt__template_sequence *
     }
     *link = sequence->next;
     sequence->next = NULL;
+    if (sequence->count == 1) {
+        sequence->kernels[0]->single.sequence = NULL;
+    }
     table->counts.sequences--;
 }
 
@@ -122,17 +129,10 @@ static hdrt__template_seen *place_of(hdrt__template_table *table, uint64_t key)
     return least;
 }
 
-int32_t hdrt__template_see(hdrt__template_table *table, uint64_t key, uint32_t ahead, uint32_t within)
+int32_t hdrt__template_see(hdrt__template_table *table, uint64_t key)
 {
     hdrt__template_seen *place = place_of(table, key);
-    uint32_t now = table->clock + ahead;
-    bool far = within && place->count > 0 && now - place->at > within;
-    place->at = now;
-    if (far) {
-        place->count--;
-    } else if (place->count < INT32_MAX) {
-        place->count++;
-    }
+    place->count += place->count < INT32_MAX;
     return place->count;
 }
 

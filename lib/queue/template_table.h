@@ -46,7 +46,6 @@ static inline uint64_t hdrt__template_bytes(uint32_t count, bool wide)
 typedef struct hdrt__template_seen {
     uint64_t key; /* 0: free */
     int32_t count; /* below 0: a build failed, and it must be seen that much more often before another */
-    uint32_t at;   /* the table's clock at the last sight */
 } hdrt__template_seen;
 
 typedef struct hdrt__template_table {
@@ -73,9 +72,8 @@ void hdrt__template_instance_enter(hdrt__template_table *table, hdrt__template_i
 void hdrt__template_instance_leave(hdrt__template_table *table, hdrt__template_instance *instance);
 void hdrt__template_instance_used(hdrt__template_table *table, hdrt__template_instance *instance);
 
-/* Count a sight of an unbuilt sequence, of the launch that comes `ahead` launches from now. With `within`
- * only a sight within so many launches of the last one counts, and another one takes one off. \return the count. */
-int32_t hdrt__template_see(hdrt__template_table *table, uint64_t key, uint32_t ahead, uint32_t within);
+/* Count a sight of an unbuilt sequence. \return the count. */
+int32_t hdrt__template_see(hdrt__template_table *table, uint64_t key);
 /* Set the count of one: 0 forgets it. */
 void hdrt__template_set_seen(hdrt__template_table *table, uint64_t key, int32_t count);
 

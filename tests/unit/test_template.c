@@ -10,7 +10,8 @@
 #include "queue/template_cut.h"
 
 #define KERNELS 96u
-#define SEVERAL 4u /* modules, where 96 kernels are too few */
+#define SEVERAL 12u /* modules, where 96 kernels are too few */
+#define TWICE 1200
 #define STREAMS 4u
 #define CHUNK 64u
 #define WIDE 600u
@@ -422,7 +423,7 @@ static uint32_t run_seldom(uint32_t *state)
 {
     static uint32_t sequence[SEVERAL * KERNELS];
     uint32_t served = 0;
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 20; round++) {
         for (uint32_t i = 0; i < SEVERAL * KERNELS; i++) {
             uint32_t j = random_number(state) % (i + 1);
             sequence[i] = sequence[j];
@@ -464,6 +465,32 @@ START_TEST(test_seldom)
         synchronize(0);
     }
     ck_assert_uint_ge(served, 100 * CHUNK);
+    check_sum(0);
+    for (uint32_t i = 0; i < SEVERAL - 1; i++) {
+        hdrt__templates_forget(templates, more[i]);
+        hdrt_module_destroy(more[i]);
+    }
+}
+END_TEST
+
+/* Many kernels in sequences that each come twice and never again: each comes soon after, but on average seldom. */
+START_TEST(test_twice)
+{
+    hdrt_module *more[SEVERAL - 1];
+    uint32_t state = 6, sequence[CHUNK], served = 0;
+    for (uint32_t i = 0; i < SEVERAL - 1; i++) {
+        more[i] = load_from((i + 1) * KERNELS);
+    }
+    for (int i = 0; i < TWICE; i++) {
+        for (uint32_t j = 0; j < CHUNK; j++) {
+            sequence[j] = random_number(&state) % (SEVERAL * KERNELS);
+        }
+        served += run_loop(0, sequence, CHUNK, 0, CHUNK, true);
+        served += run_loop(0, sequence, CHUNK, 0, CHUNK, true);
+        synchronize(0);
+    }
+    ck_assert_uint_le(served, TWICE * 2 * CHUNK / 100);
+    ck_assert_uint_le(counts().built, 200);
     check_sum(0);
     for (uint32_t i = 0; i < SEVERAL - 1; i++) {
         hdrt__templates_forget(templates, more[i]);
@@ -852,6 +879,7 @@ int main(void)
     tcase_add_test(rules, test_random_order);
     tcase_add_test(rules, test_never_repeating);
     tcase_add_test(rules, test_seldom);
+    tcase_add_test(rules, test_twice);
     tcase_add_test(rules, test_eviction);
     tcase_add_test(rules, test_instance_for_each_busy_stream);
     tcase_add_test(rules, test_forget);
