@@ -26,6 +26,7 @@ hdrt__templates *hdrt__templates_create(hdrt_device *device, hdrt__template_comp
     templates->device = device;
     templates->complete = complete;
     templates->context = context;
+    templates->switches = device->driver->cuGraphNodeSetEnabled != NULL;
     templates->enabled = has_graphs(device->driver) && !(wish && strcmp(wish, "off") == 0);
     pthread_mutex_init(&templates->lock, NULL);
     hdrt__template_table_init(&templates->table);
@@ -144,7 +145,7 @@ static bool build_chosen(hdrt__templates *templates, const hdrt__run_launch *lau
 {
     hdrt__template_sequence *sequence = choice->sequence;
     hdrt__template_instance *instance =
-        hdrt__template_instance_create(sequence, templates->device->driver, launches);
+        hdrt__template_instance_create(sequence, templates->device->driver, launches, choice->size);
     hdrt__template_dropped dropped = {NULL, NULL};
     pthread_mutex_lock(&templates->lock);
     if (instance) {
@@ -174,13 +175,13 @@ static uint32_t launch_chosen(hdrt__templates *templates, const hdrt__run_place 
     if (!choice->sequence || (!choice->instance && !build_chosen(templates, launches, choice))) {
         return 0;
     }
-    hdrt__call fill = hdrt__template_instance_fill(choice->instance, driver, launches);
+    hdrt__call fill = hdrt__template_instance_fill(choice->instance, driver, launches, choice->size);
     if (!fill.result) {
         *out_call = HDRT__CALL(driver, cuGraphLaunch, choice->instance->exec, place->stream);
     }
     bool launched = !fill.result && !out_call->result;
     pthread_mutex_lock(&templates->lock);
-    hdrt__template_give_back(templates, choice->instance, place, launched);
+    hdrt__template_give_back(templates, choice->instance, place, launched ? choice->size : 0);
     if (fill.result) {
         hdrt__template_refuse(templates, choice->sequence, &dropped);
     }
@@ -211,13 +212,19 @@ uint32_t hdrt__templates_wide(hdrt__templates *templates, const hdrt__run_place 
 {
     hdrt__template_choice choice;
     *out_call = (hdrt__call){0, NULL};
-    if (!templates->enabled || count < HDRT__TEMPLATE_WIDE_LEAST) {
+    if (!templates->enabled) {
         return 0;
     }
     pthread_mutex_lock(&templates->lock);
     hdrt__template_choose_wide(templates, place, launches, count, &choice);
     pthread_mutex_unlock(&templates->lock);
     return launch_chosen(templates, place, launches, &choice, out_call);
+}
+
+uint32_t hdrt__templates_wide_rest(const hdrt__templates *templates, uint32_t count)
+{
+    uint32_t rest = templates->switches ? 0 : count % HDRT__TEMPLATE_WIDE_LEAST;
+    return templates->enabled ? rest : count;
 }
 
 bool hdrt__templates_wide_is_ready(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count)

@@ -79,11 +79,15 @@ uint32_t hdrt__templates_chain(hdrt__templates *templates, const hdrt__run_place
                                hdrt__call *out_call);
 
 /*
- * The same for launches of one function that may run at once: all of a power of two, or exactly `count` where that
- * keeps coming. \return how many went out, 0: none, and the caller does otherwise with them.
+ * The same for launches of one function that may run at once, as many of the first as one template takes: there are such
+ * for powers of two, and fewer can go by a larger one where the driver can switch nodes off; fewer than
+ * HDRT__TEMPLATE_WIDE_LEAST only by one that is there already. \return how many went out, 0: none, and the caller does
+ * otherwise with them.
  */
 uint32_t hdrt__templates_wide(hdrt__templates *templates, const hdrt__run_place *place,
                               const hdrt__run_launch *launches, uint32_t count, hdrt__call *out_call);
+/* How many of so many fit into no such template. */
+uint32_t hdrt__templates_wide_rest(const hdrt__templates *templates, uint32_t count);
 /* Whether that would build nothing, and be no first launch: the driver may take long for those, or even wait. */
 bool hdrt__templates_wide_is_ready(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count);
 

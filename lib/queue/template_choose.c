@@ -207,7 +207,7 @@ static int64_t saved_ns(uint32_t count, bool wide)
 }
 
 void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instance *instance,
-                              const hdrt__run_place *place, bool launched)
+                              const hdrt__run_place *place, uint32_t launched)
 {
     hdrt__template_sequence *sequence = instance->sequence;
     hdrt__template_table *table = &templates->table;
@@ -221,9 +221,9 @@ void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instanc
         instance->index = place->index;
         instance->number = place->sequence;
         table->counts.launches++;
-        table->counts.kernels += sequence->count;
-        hdrt__template_earn(table, sequence->wide, sequence->count * (int64_t)HDRT__TEMPLATE_EARN_NS +
-                                                       saved_ns(sequence->count, sequence->wide) / 2);
+        table->counts.kernels += launched;
+        hdrt__template_earn(table, sequence->wide, launched * (int64_t)HDRT__TEMPLATE_EARN_NS +
+                                                       saved_ns(launched, sequence->wide) / 2);
     }
 }
 
@@ -418,50 +418,89 @@ void hdrt__template_choose_chain(hdrt__templates *templates, const hdrt__run_pla
 
 /* ---- wide ones --------------------------------------------------------------------------------------------------- */
 
-/* Only powers of two: one for each number that happens to come would take milliseconds each time. \return 0: too few. */
-static uint32_t wide_size(const hdrt__run_launch *launches, uint32_t count)
+/* How many launches, from the first on, are of the same function. */
+static uint32_t alike(const hdrt__run_launch *launches, uint32_t count)
 {
-    uint32_t same = 1, largest = HDRT__TEMPLATE_WIDE_LIMIT;
+    uint32_t same = count != 0;
     while (same < count && same < HDRT__TEMPLATE_WIDE_LIMIT && launches[same].kernel == launches[0].kernel) {
         same++;
     }
-    while (largest > same) {
-        largest /= 2;
-    }
-    return largest < HDRT__TEMPLATE_WIDE_LEAST ? 0 : largest;
+    return same;
 }
 
-static uint64_t wide_key(const hdrt__run_launch *launches, uint32_t size)
+/*
+ * The sizes of templates that may serve so many: only powers of two, since one for each number that happens to come would
+ * take milliseconds each time. Nodes that are too many are switched off, which takes 1 us each, and they are launched no
+ * faster than others; so one of twice the size will do, if it is there, and for so few that they get none of their own any.
+ * Where nodes cannot be switched off, there are too few. The first is 0: none.
+ */
+typedef struct wide_sizes {
+    uint32_t first, last;
+} wide_sizes;
+
+static wide_sizes sizes_for(const hdrt__templates *templates, uint32_t count)
 {
-    return hdrt__template_key(hdrt__template_hash(HDRT__TEMPLATE_HASH_START, launches[0].kernel), size, true);
+    uint32_t size = HDRT__TEMPLATE_WIDE_LEAST;
+    while (size < count) {
+        size *= 2;
+    }
+    if (!templates->switches) {
+        size = size <= count ? size : size / 2;
+        return (wide_sizes){size < HDRT__TEMPLATE_WIDE_LEAST ? 0 : size, size};
+    }
+    return (wide_sizes){count ? size : 0, count < HDRT__TEMPLATE_WIDE_LEAST ? HDRT__TEMPLATE_WIDE_LIMIT : size * 2};
+}
+
+static hdrt__template_sequence *find_wide(const hdrt__templates *templates, const hdrt__run_launch *launches,
+                                          uint32_t size, uint64_t *out_key)
+{
+    *out_key = hdrt__template_key(hdrt__template_hash(HDRT__TEMPLATE_HASH_START, launches[0].kernel), size, true);
+    return hdrt__template_find(&templates->table, *out_key, launches, size, true);
 }
 
 void hdrt__template_choose_wide(hdrt__templates *templates, const hdrt__run_place *place,
                                 const hdrt__run_launch *launches, uint32_t count, hdrt__template_choice *choice)
 {
-    uint32_t size = wide_size(launches, count);
+    uint32_t served = alike(launches, count);
+    wide_sizes sizes = sizes_for(templates, served);
+    hdrt__template_sequence *smallest = NULL;
+    uint64_t key, wanted = 0;
+    bool chosen = false;
     *choice = (hdrt__template_choice){.direct = count};
-    if (!size) {
-        return;
+    for (uint32_t size = sizes.first; !chosen && size && size <= sizes.last; size *= 2) {
+        hdrt__template_sequence *sequence = find_wide(templates, launches, size, &key);
+        chosen = sequence && take(templates, sequence, place, choice);
+        smallest = smallest ? smallest : sequence;
+        wanted = wanted ? wanted : key;
     }
-    uint64_t key = wide_key(launches, size);
-    hdrt__template_sequence *sequence = hdrt__template_find(&templates->table, key, launches, size, true);
-    bool chosen = sequence ? use(templates, sequence, place, choice)
-                           : hdrt__template_see(&templates->table, key) >= WIDE_SIGHTS &&
-                                 build_new(templates, launches, size, key, true, choice);
+    if (!chosen && sizes.first && served >= HDRT__TEMPLATE_WIDE_LEAST) {
+        chosen = smallest ? build(templates, smallest, choice)
+                          : hdrt__template_see(&templates->table, wanted) >= WIDE_SIGHTS &&
+                                build_new(templates, launches, sizes.first, wanted, true, choice);
+        choice->exists = smallest != NULL;
+    }
+    choice->size = served < choice->size ? served : choice->size;
     if (!chosen) {
-        hdrt__template_earn(&templates->table, true, size * (int64_t)HDRT__TEMPLATE_EARN_NS);
+        hdrt__template_earn(&templates->table, true, served * (int64_t)HDRT__TEMPLATE_EARN_NS);
     }
 }
 
-bool hdrt__template_wide_is_ready(const hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count)
+static bool has_ready(const hdrt__templates *templates, const hdrt__template_sequence *sequence)
 {
-    uint32_t size = wide_size(launches, count);
-    const hdrt__template_sequence *sequence =
-        size ? hdrt__template_find(&templates->table, wide_key(launches, size), launches, size, true) : NULL;
     const hdrt__template_instance *instance = sequence ? sequence->instances : NULL;
     while (instance && !(instance->number && is_free(templates, instance))) {
         instance = instance->next;
     }
     return instance != NULL;
+}
+
+bool hdrt__template_wide_is_ready(const hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count)
+{
+    wide_sizes sizes = sizes_for(templates, alike(launches, count));
+    uint64_t key;
+    bool ready = false;
+    for (uint32_t size = sizes.first; !ready && size && size <= sizes.last; size *= 2) {
+        ready = has_ready(templates, find_wide(templates, launches, size, &key));
+    }
+    return ready;
 }

@@ -40,6 +40,7 @@ struct hdrt__templates {
     hdrt__template_complete complete;
     void *context;
     bool enabled;
+    bool switches; /* nodes can be switched off, so that a wide template serves fewer */
     atomic_bool released; /* to_release is not empty */
     pthread_mutex_t lock; /* a leaf; guards what follows and the links of sequences and instances */
     hdrt__template_table table;
@@ -56,7 +57,7 @@ struct hdrt__templates {
 typedef struct hdrt__template_choice {
     hdrt__template_sequence *sequence; /* NULL: no template */
     hdrt__template_instance *instance;
-    uint32_t size;   /* of the template */
+    uint32_t size;   /* launches that go out by it */
     uint32_t direct; /* without one: launches to be made one by one */
     bool exists;     /* there is one, which cannot be used now */
     hdrt__template_dropped dropped;
@@ -70,9 +71,9 @@ void hdrt__template_choose_wide(hdrt__templates *templates, const hdrt__run_plac
 /* Whether the choice for these would be an instance that was launched before: nothing is to be built. */
 bool hdrt__template_wide_is_ready(const hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count);
 
-/* The launch of the choice is over and had the place's number (`launched`), or did not happen. */
+/* The launch of the choice, of so many, is over and had the place's number; 0: it did not happen. */
 void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instance *instance,
-                              const hdrt__run_place *place, bool launched);
+                              const hdrt__run_place *place, uint32_t launched);
 /* The driver did not take what its nodes should hold: do not use it any more, nor build it soon. */
 void hdrt__template_refuse(hdrt__templates *templates, hdrt__template_sequence *sequence,
                            hdrt__template_dropped *dropped);

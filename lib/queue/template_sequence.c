@@ -25,9 +25,9 @@ hdrt__template_sequence *hdrt__template_sequence_create(const hdrt__run_launch *
     sequence->count = count;
     sequence->wide = wide;
     for (uint32_t i = 0; i < count; i++) {
-        sequence->kernels[i] = launches[i].kernel;
-        sequence->offsets[i + 1] = sequence->offsets[i] + launches[i].kernel->parameter_bytes;
-        hdrt__module_hold(launches[i].kernel->module);
+        sequence->kernels[i] = launches[wide ? 0 : i].kernel;
+        sequence->offsets[i + 1] = sequence->offsets[i] + sequence->kernels[i]->parameter_bytes;
+        hdrt__module_hold(sequence->kernels[i]->module);
     }
     return sequence;
 }
@@ -36,7 +36,7 @@ bool hdrt__template_sequence_is(const hdrt__template_sequence *sequence, const h
                                 uint32_t count, bool wide)
 {
     bool same = sequence->count == count && sequence->wide == wide;
-    for (uint32_t i = 0; same && i < count; i++) {
+    for (uint32_t i = 0; same && i < (wide ? 1 : count); i++) {
         same = sequence->kernels[i] == launches[i].kernel;
     }
     return same;
@@ -97,8 +97,14 @@ static hdcu_kernel_node_params node_params(const hdrt__run_launch *launch)
     };
 }
 
+/* What node i holds at first: its launch, or if there are fewer launches than nodes something that it can hold. */
+static const hdrt__run_launch *launch_of(const hdrt__run_launch *launches, uint32_t count, uint32_t i)
+{
+    return &launches[i < count ? i : 0];
+}
+
 static bool make_graph(hdrt__template_sequence *sequence, const hdrt__driver_table *driver,
-                       const hdrt__run_launch *launches)
+                       const hdrt__run_launch *launches, uint32_t count)
 {
     hdrt__call call = HDRT__CALL(driver, cuGraphCreate, &sequence->graph, 0);
     if (call.result) {
@@ -106,7 +112,7 @@ static bool make_graph(hdrt__template_sequence *sequence, const hdrt__driver_tab
         return false;
     }
     for (uint32_t i = 0; i < sequence->count && !call.result; i++) {
-        hdcu_kernel_node_params params = node_params(&launches[i]);
+        hdcu_kernel_node_params params = node_params(launch_of(launches, count, i));
         bool follows = i > 0 && !sequence->wide;
         call = HDRT__CALL(driver, cuGraphAddKernelNode, &sequence->nodes[i], sequence->graph,
                           follows ? &sequence->nodes[i - 1] : NULL, follows ? 1 : 0, &params);
@@ -119,11 +125,11 @@ static bool make_graph(hdrt__template_sequence *sequence, const hdrt__driver_tab
 
 /* Bring the graph's own nodes to the launches, so that an instance made from it has them. */
 static bool set_graph(hdrt__template_sequence *sequence, const hdrt__driver_table *driver,
-                      const hdrt__run_launch *launches)
+                      const hdrt__run_launch *launches, uint32_t count)
 {
     hdrt__call call = {driver->cuGraphKernelNodeSetParams ? HDCU_SUCCESS : HDCU_ERROR_NOT_SUPPORTED, NULL};
     for (uint32_t i = 0; i < sequence->count && !call.result; i++) {
-        hdcu_kernel_node_params params = node_params(&launches[i]);
+        hdcu_kernel_node_params params = node_params(launch_of(launches, count, i));
         call = HDRT__CALL(driver, cuGraphKernelNodeSetParams, sequence->nodes[i], &params);
     }
     return call.result == 0;
@@ -141,7 +147,7 @@ static void note(hdrt__template_instance *instance, uint32_t i, const hdrt__run_
 
 hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence *sequence,
                                                         const hdrt__driver_table *driver,
-                                                        const hdrt__run_launch *launches)
+                                                        const hdrt__run_launch *launches, uint32_t count)
 {
     hdrt__template_instance *instance = calloc(1, sizeof *instance);
     if (!instance) {
@@ -158,19 +164,20 @@ hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence 
      * a chain takes a fifth longer on an H200 for as long as it lives. So it begins with the right values.
      */
     bool made = !sequence->graph;
-    if (made && !make_graph(sequence, driver, launches)) {
+    if (made && !make_graph(sequence, driver, launches, count)) {
         goto destroy_instance;
     }
-    bool filled = made || set_graph(sequence, driver, launches);
+    bool filled = made || set_graph(sequence, driver, launches, count);
     hdrt__call call = HDRT__CALL(driver, cuGraphInstantiateWithFlags, &instance->exec, sequence->graph, 0);
     if (call.result) {
         instance->exec = NULL;
         goto destroy_instance;
     }
     for (uint32_t i = 0; filled && i < sequence->count; i++) {
-        note(instance, i, &launches[i]);
+        note(instance, i, launch_of(launches, count, i));
     }
     instance->filled = filled;
+    instance->enabled = sequence->count;
     return instance;
 
 destroy_instance:
@@ -208,11 +215,25 @@ static bool node_has(const hdrt__template_instance *instance, uint32_t i, const 
     return same;
 }
 
+/* Let the first `count` nodes be what runs. */
+static hdrt__call enable(hdrt__template_instance *instance, const hdrt__driver_table *driver, uint32_t count)
+{
+    hdrt__call call = {HDCU_SUCCESS, "cuGraphNodeSetEnabled"};
+    while (!call.result && instance->enabled != count) {
+        bool more = instance->enabled < count;
+        uint32_t next = more ? instance->enabled + 1 : instance->enabled - 1;
+        hdcu_graph_node node = instance->sequence->nodes[more ? instance->enabled : next];
+        call = HDRT__CALL(driver, cuGraphNodeSetEnabled, instance->exec, node, more);
+        instance->enabled = call.result ? instance->enabled : next;
+    }
+    return call;
+}
+
 hdrt__call hdrt__template_instance_fill(hdrt__template_instance *instance, const hdrt__driver_table *driver,
-                                        const hdrt__run_launch *launches)
+                                        const hdrt__run_launch *launches, uint32_t count)
 {
     hdrt__template_sequence *sequence = instance->sequence;
-    for (uint32_t i = 0; i < sequence->count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (instance->filled && node_has(instance, i, &launches[i])) {
             continue;
         }
@@ -225,6 +246,6 @@ hdrt__call hdrt__template_instance_fill(hdrt__template_instance *instance, const
         }
         note(instance, i, &launches[i]);
     }
-    instance->filled = true;
-    return (hdrt__call){0, "cuGraphExecKernelNodeSetParams"};
+    instance->filled |= count == sequence->count;
+    return enable(instance, driver, count);
 }

@@ -24,6 +24,7 @@ typedef struct hdrt__template_instance {
     uint64_t number; /* and its number there; 0: never launched */
     bool taken;      /* a committer has it */
     bool filled;     /* values and grids are what the nodes hold */
+    uint32_t enabled; /* nodes that run, the first ones: of a wide one perhaps not all */
     hdrt_grid *grids;
     unsigned char *values; /* of all nodes' parameters, node i's at sequence->offsets[i] */
 } hdrt__template_instance;
@@ -43,7 +44,7 @@ struct hdrt__template_sequence {
     size_t *offsets;             /* count + 1 */
 };
 
-/* The sequence of these launches, without a graph yet. Holds their modules. NULL: no memory. No driver call. */
+/* The sequence of these launches, of a wide one of so many like the first, without a graph yet. Holds their modules. NULL: no memory. No driver call. */
 hdrt__template_sequence *hdrt__template_sequence_create(const hdrt__run_launch *launches, uint32_t count, uint64_t key,
                                                         bool wide);
 bool hdrt__template_sequence_is(const hdrt__template_sequence *sequence, const hdrt__run_launch *launches,
@@ -54,16 +55,16 @@ void hdrt__template_sequence_end(hdrt__template_sequence *sequence, const hdrt__
 /* Release the modules and free it, once it was ended and has no instances. Not under a lock. */
 void hdrt__template_sequence_release(hdrt__template_sequence *sequence);
 
-/* An instance of the sequence, whose graph is made from these launches if there is none yet. NULL: no memory, or the
- * driver refused. It is in no list. */
+/* An instance of the sequence for `count` launches, whose graph is made from these if there is none yet. A wide one may have
+ * more nodes. NULL: no memory, or the driver refused. It is in no list. */
 hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence *sequence,
                                                         const hdrt__driver_table *driver,
-                                                        const hdrt__run_launch *launches);
+                                                        const hdrt__run_launch *launches, uint32_t count);
 /* Not in flight, or the device is lost (`driver` NULL). */
 void hdrt__template_instance_destroy(hdrt__template_instance *instance, const hdrt__driver_table *driver);
 
-/* Set what differs from the launches. In failure the instance is as good as before. */
+/* Set what differs from the launches, and let as many nodes run. In failure the instance is as good as before. */
 hdrt__call hdrt__template_instance_fill(hdrt__template_instance *instance, const hdrt__driver_table *driver,
-                                        const hdrt__run_launch *launches);
+                                        const hdrt__run_launch *launches, uint32_t count);
 
 #endif

@@ -12,6 +12,8 @@
 
 /* For how long nobody must have come until a piece that is not full is launched. */
 #define QUIET_NS 25000u
+/* Those who come so long after others are others. */
+#define APART_NS 1000000u
 /* Most queues in it. */
 #define MOST 4096u
 /* How often streams are asked whether they are idle. */
@@ -22,6 +24,7 @@ struct hdrt__together {
     hdrt_queue *queues[MOST]; /* a ring */
     uint32_t first, count;
     uint32_t singles; /* the first ones, for which there is no template */
+    uint32_t pieces;  /* that were launched of those who came together */
     uint32_t expected_us;
     uint64_t added_at;   /* when the last one came */
     uint64_t held_until; /* when it is no longer waited for a stream */
@@ -73,6 +76,9 @@ bool hdrt__together_add(hdrt__together *together, hdrt_queue *queue)
         together->expected_us = expected;
         begin_piece(together, now);
     }
+    if (now - together->added_at > APART_NS) {
+        together->pieces = 0;
+    }
     together->added_at = now;
     together->queues[(together->first + together->count++) % MOST] = queue;
     return true;
@@ -107,14 +113,31 @@ void hdrt__together_finish(hdrt__together *together)
     together->launched.count = 0;
 }
 
-/* \return how many were launched as a piece; 0: there is no template for it. */
-static uint32_t launch_piece(hdrt__together *together, hdrt__stream *stream)
+/* \return how many there are in the next piece. */
+static uint32_t list_piece(const hdrt__together *together, hdrt_queue **queues)
 {
-    hdrt_queue *queues[HDRT__WIDE_LIMIT];
     uint32_t count = piece_of(together);
     for (uint32_t i = 0; i < count; i++) {
         queues[i] = together->queues[(together->first + i) % MOST];
     }
+    return count;
+}
+
+/* Whether those that are there are no piece. What is left of many goes like these, even if it is little: a kernel by itself
+ * may get behind one of them in a hardware queue. */
+static bool are_too_few(const hdrt__together *together)
+{
+    hdrt_queue *queues[HDRT__WIDE_LIMIT];
+    return together->count < HDRT__TEMPLATE_WIDE_LEAST &&
+           !(together->pieces &&
+             hdrt__wide_is_ready(together->wide, queues, list_piece(together, queues)));
+}
+
+/* \return how many were launched as a piece; 0: there is no template for it. */
+static uint32_t launch_piece(hdrt__together *together, hdrt__stream *stream)
+{
+    hdrt_queue *queues[HDRT__WIDE_LIMIT];
+    uint32_t count = list_piece(together, queues);
     if (together->launched.count && !hdrt__wide_is_ready(together->wide, queues, count)) {
         hdrt__together_finish(together); /* it may take long, and somebody want these queues */
     }
@@ -123,6 +146,7 @@ static uint32_t launch_piece(hdrt__together *together, hdrt__stream *stream)
     for (uint32_t i = 0; i < launched; i++) {
         together->launched.queues[i] = take_first(together);
     }
+    together->pieces += launched != 0;
     together->launched.count = launched;
     together->launched.stream = stream;
     return launched;
@@ -134,7 +158,7 @@ hdrt_queue *hdrt__together_next(hdrt__together *together)
     while (together->count && !together->singles &&
            (together->count >= HDRT__WIDE_LIMIT || now - together->added_at >= QUIET_NS)) {
         hdrt_queue *queue = together->queues[together->first];
-        if (together->count < HDRT__TEMPLATE_WIDE_LEAST) {
+        if (are_too_few(together)) {
             together->singles = together->count;
             break;
         }
@@ -145,7 +169,7 @@ hdrt_queue *hdrt__together_next(hdrt__together *together)
         }
         if (!stream && now < together->held_until) {
             if (now - together->added_at >= QUIET_NS) { /* no more will come, and so many fit into no piece */
-                together->singles = together->count % HDRT__TEMPLATE_WIDE_LEAST;
+                together->singles = hdrt__wide_rest(queue, together->count);
             }
             break;
         }

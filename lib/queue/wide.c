@@ -32,6 +32,7 @@ void hdrt__wide_destroy(hdrt__wide *wide)
 bool hdrt__wide_may(hdrt_queue *queue)
 {
     const hdrt__op *op = hdrt__ring_ahead(&queue->ring, 0);
+    __builtin_prefetch(op ? &op->launch.inside[sizeof(void *)] : NULL); /* on another line, and read next */
     return op && !hdrt__ring_ahead(&queue->ring, 1) && op->kind == HDRT__OP_LAUNCH && !op->cooperative &&
            !queue->entry.exclusive && !queue->adopted && hdrt__queue_settle(queue) &&
            atomic_load(&queue->state) == HDRT__QUEUE_OPEN && !atomic_load(&op->flagged);
@@ -90,6 +91,17 @@ void hdrt__wide_finish(hdrt_queue *queue)
 {
     hdrt__op_release(queue, hdrt__ring_ahead(&queue->ring, 0), false);
     hdrt__ring_consume(&queue->ring, 1, &queue->scheduler->segments, &queue->lock);
+}
+
+uint32_t hdrt__wide_rest(hdrt_queue *queue, uint32_t count)
+{
+    hdrt__templates *templates = hdrt__scheduler_use_templates(queue->scheduler);
+    uint32_t rest = count;
+    if (templates) {
+        rest = hdrt__templates_wide_rest(templates, count);
+        hdrt__scheduler_leave_templates(queue->scheduler);
+    }
+    return rest;
 }
 
 bool hdrt__wide_is_ready(hdrt__wide *wide, hdrt_queue **queues, uint32_t count)

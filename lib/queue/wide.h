@@ -35,6 +35,8 @@ void hdrt__wide_destroy(hdrt__wide *wide);
  * later is to mark the stream, and to finish each of them. The rest is as before.
  */
 uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue **queues, uint32_t count);
+/* How many of so many queues fit into nothing that is launched side by side. */
+uint32_t hdrt__wide_rest(hdrt_queue *queue, uint32_t count);
 /* Whether to hand them over takes no longer than a launch. */
 bool hdrt__wide_is_ready(hdrt__wide *wide, hdrt_queue **queues, uint32_t count);
 /* Whether the stream is idle is soon asked: let it tell. */

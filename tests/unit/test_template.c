@@ -608,12 +608,12 @@ static uint32_t run_wide(uint32_t stream, uint32_t kernel, uint32_t count, hdcu_
     return went;
 }
 
+/* So many side by side, of which `went` go out and are seen to run, each once. */
 static void check_wide(uint32_t count, uint32_t went)
 {
     uint32_t words[WIDE];
     hdcu_result result;
     CU_OK(DRIVER->cuMemsetD32(sums, 0, STREAMS + WIDE));
-    ck_assert_uint_eq(run_wide(0, 1, count, &result), 0);
     ck_assert_uint_eq(run_wide(0, 1, count, &result), went);
     CU_OK(result);
     synchronize(0);
@@ -623,24 +623,64 @@ static void check_wide(uint32_t count, uint32_t went)
     }
 }
 
-START_TEST(test_wide)
+static void make_words(void)
 {
-    hdcu_result result;
     CU_OK(DRIVER->cuMemFree(sums));
     CU_OK(DRIVER->cuMemAlloc(&sums, (STREAMS + WIDE) * sizeof(uint32_t)));
+}
+
+/* As many as come: the nodes that are too many are switched off, and on again. */
+START_TEST(test_wide)
+{
+    static const uint32_t counts_then[] = {64, 33, 63, 64, 40};
+    hdcu_result result;
+    make_words();
     check_wide(7, 0);
+    check_wide(7, 0); /* so few are not worth one of their own */
+    check_wide(8, 0);
     check_wide(8, 8);
-    check_wide(40, 32);
-    /* Nor does a number that keeps coming get one of just that many; another stream gets an instance of its own. */
-    for (int i = 0; i < 5; i++) {
-        ck_assert_uint_eq(run_wide(0, 1, 40, &result), 32);
+    check_wide(3, 3);
+    check_wide(8, 8);
+    check_wide(40, 0);
+    check_wide(40, 40);
+    for (size_t i = 0; i < sizeof counts_then / sizeof counts_then[0]; i++) {
+        check_wide(counts_then[i], counts_then[i]);
     }
-    ck_assert_uint_eq(run_wide(1, 1, 40, &result), 32);
+    check_wide(20, 20); /* by the larger one, though there is none of 32 */
+    ck_assert_uint_eq(counts().sequences, 2);
+    ck_assert_uint_eq(counts().instances, 2);
+    ck_assert_uint_eq(run_wide(0, 1, 40, &result), 40);
+    ck_assert_uint_eq(run_wide(1, 1, 20, &result), 20); /* another stream gets an instance of its own */
+    ck_assert_uint_eq(counts().instances, 3);
     synchronize(0);
     synchronize(1);
     hdrt__templates_destroy(templates);
     templates = hdrt__templates_create(dev, is_complete, NULL);
+    check_wide(600, 0);
     check_wide(600, 256);
+}
+END_TEST
+
+/* A driver of before 11.6 switches no nodes: what comes is cut. */
+START_TEST(test_wide_without_switches)
+{
+    hdrt__driver_table less = *dev->driver;
+    const hdrt__driver_table *all = dev->driver;
+    less.cuGraphNodeSetEnabled = NULL;
+    hdrt__templates_destroy(templates);
+    dev->driver = &less;
+    templates = hdrt__templates_create(dev, is_complete, NULL);
+    make_words();
+    check_wide(40, 0);
+    check_wide(40, 32);
+    check_wide(32, 32);
+    check_wide(3, 0);
+    check_wide(63, 32);
+    ck_assert_uint_eq(hdrt__templates_wide_rest(templates, 63), 7);
+    hdrt__templates_destroy(templates);
+    dev->driver = all;
+    templates = hdrt__templates_create(dev, is_complete, NULL);
+    ck_assert_uint_eq(hdrt__templates_wide_rest(templates, 63), 0);
 }
 END_TEST
 
@@ -815,6 +855,21 @@ START_TEST(test_launch_fails)
 }
 END_TEST
 
+/* A node that cannot be switched off: nothing goes out by that template, nor by another one of it soon. */
+START_TEST(test_switch_fails)
+{
+    make_words();
+    check_wide(64, 0);
+    check_wide(64, 64);
+    inject("cuGraphNodeSetEnabled:3=2");
+    check_wide(40, 0);
+    inject(NULL);
+    ck_assert_uint_eq(counts().sequences, 0);
+    check_wide(64, 0);
+    check_wide(64, 0);
+}
+END_TEST
+
 START_TEST(test_each_allocation_fails)
 {
     uint32_t served = 0;
@@ -884,6 +939,7 @@ int main(void)
     tcase_add_test(rules, test_instance_for_each_busy_stream);
     tcase_add_test(rules, test_forget);
     tcase_add_test(rules, test_wide);
+    tcase_add_test(rules, test_wide_without_switches);
     tcase_add_test(rules, test_values);
     tcase_add_test(rules, test_several_committers);
     tcase_add_test(rules, test_off);
@@ -895,6 +951,7 @@ int main(void)
     tcase_set_timeout(failures, 120);
     tcase_add_test(failures, test_each_call_fails);
     tcase_add_test(failures, test_launch_fails);
+    tcase_add_test(failures, test_switch_fails);
     tcase_add_test(failures, test_each_allocation_fails);
     tcase_add_test(failures, test_lost);
     add_soft_tcase(suite, failures, "failures");

@@ -12,6 +12,7 @@
 #include "jit/kernel.h"
 #include "queue/commit.h"
 #include "queue/scheduler.h"
+#include "queue/together.h"
 
 #define COUNT HDRT__TEMPLATE_WIDE_LEAST
 
@@ -125,6 +126,58 @@ START_TEST(nothing_gets_before_its_mark)
 }
 END_TEST
 
+/* Queues that each hold a launch, through the pieces. \return how many commands that took. */
+static unsigned long long go_together(hdrt__together *together, hdrt_queue **many, uint32_t count)
+{
+    unsigned long long before = calls_of("cuGraphLaunch") + calls_of("cuLaunchKernel");
+    uint32_t value = 7;
+    atomic_store(&stamp->expected_us, 2 * HDRT__TOGETHER_LEAST_US);
+    for (uint32_t i = 0; i < count; i++) {
+        ck_assert(hdrt__committer_take(many[i], HDRT__COMMITTER_NONE));
+        CK_OK(hdrt_launch(many[i], stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(words, value)));
+        hdrt__queue_hold(many[i]);
+        ck_assert(hdrt__together_add(together, many[i]));
+    }
+    while (hdrt__together_pause(together) != UINT64_MAX) {
+        hdrt_queue *single = hdrt__together_next(together);
+        if (single) {
+            hdrt__queue_drain(single, 1, false);
+            hdrt__committer_leave(single);
+            hdrt__queue_drop(single);
+        }
+    }
+    hdrt__together_finish(together);
+    for (uint32_t i = 0; i < count; i++) {
+        CK_OK(hdrt_queue_synchronize(many[i]));
+    }
+    return calls_of("cuGraphLaunch") + calls_of("cuLaunchKernel") - before;
+}
+
+/* What is left when all pieces are full is few, and goes like these where it can: one by one they may get behind others. */
+START_TEST(the_last_few_are_a_piece_too)
+{
+    enum { MANY = HDRT__WIDE_LIMIT + 3 };
+    hdrt_queue *many[MANY];
+    hdrt__together *together = hdrt__together_create();
+    unsigned long long commands = MANY;
+    ck_assert_ptr_nonnull(together);
+    for (uint32_t i = 0; i < MANY; i++) {
+        many[i] = make_queue("many");
+    }
+    hand_over(); /* so there is a template for eight */
+    finish();
+    ck_assert_uint_ge(go_together(together, many, 3), 3); /* but so few by themselves are no piece */
+    for (int round = 0; round < 50 && commands > 2; round++) { /* until that for a full piece is there too */
+        commands = go_together(together, many, MANY);
+    }
+    ck_assert_uint_eq(commands, 2);
+    hdrt__together_destroy(together);
+    for (uint32_t i = 0; i < MANY; i++) {
+        hdrt_queue_destroy(many[i]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("wide");
@@ -133,6 +186,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, a_piece_can_be_waited_for_at_once);
     tcase_add_test(tcase, nothing_gets_before_its_mark);
+    tcase_add_test(tcase, the_last_few_are_a_piece_too);
     add_soft_tcase(suite, tcase, "one stream");
     return run_suite(suite);
 }
