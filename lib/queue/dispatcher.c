@@ -18,8 +18,10 @@
 #include "queue/together.h"
 #include "queue/watchdog.h"
 
-/* How long it looks for more before it sleeps, and for how long at most while something is stalled, or in flight. */
+/* How long it looks for more before it sleeps, how often where more are just coming, and for how long it sleeps at most while
+ * something is stalled, or in flight. */
 #define SPIN_NS 30000u
+#define GATHER_NS 3000u
 #define PAUSE_FIRST_NS 20000u
 #define PAUSE_WANTED_NS 100000u
 #define PAUSE_FLYING_NS 4000000u
@@ -389,17 +391,54 @@ static bool look_for_wanted(hdrt__dispatcher *dispatcher)
 
 /* ---- the thread -------------------------------------------------------------------------------------------------- */
 
+/* Whether there is nothing for it to do. */
+static bool may_sleep(const hdrt__dispatcher *dispatcher)
+{
+    return is_idle(dispatcher) && !atomic_load(&dispatcher->stop) && !atomic_load(&dispatcher->look);
+}
+
+/* Where many long kernels are likely to come soon stay awake, if there are processors to spare: to wake takes as long as to
+ * gather 200 of them. \return how much of the pause is left. */
+static uint64_t wait_awake(hdrt__dispatcher *dispatcher, uint64_t pause)
+{
+    const hdrt_runtime *runtime = dispatcher->device->runtime;
+    bool spins = dispatcher->together && runtime->spare_processors && runtime->wait != HDRT_WAIT_BLOCK;
+    uint64_t awaited = spins ? hdrt__together_awaited_until(dispatcher->together) : 0;
+    uint64_t begin = hdrt__now_ns(), now = begin;
+    while (now < awaited && now - begin < pause) {
+        if (!may_sleep(dispatcher)) {
+            return 0;
+        }
+        sched_yield();
+        now = hdrt__now_ns();
+    }
+    return pause == UINT64_MAX ? pause : pause - (now - begin < pause ? now - begin : pause);
+}
+
 static void sleep_for(hdrt__dispatcher *dispatcher, uint64_t pause)
 {
+    pause = wait_awake(dispatcher, pause);
+    if (!pause) {
+        return;
+    }
     struct timespec time = {(time_t)(pause / 1000000000u), (long)(pause % 1000000000u)};
     uint32_t signals = atomic_load(&dispatcher->signals);
     atomic_fetch_add(&dispatcher->sleeps, 1);
     atomic_store(&dispatcher->sleeping, true);
-    if (is_idle(dispatcher) && !atomic_load(&dispatcher->stop) && !atomic_load(&dispatcher->look)) {
+    if (may_sleep(dispatcher)) {
         syscall(SYS_futex, &dispatcher->signals, FUTEX_WAIT_PRIVATE, signals, pause == UINT64_MAX ? NULL : &time, NULL,
                 0);
     }
     atomic_store(&dispatcher->sleeping, false);
+}
+
+/* More are likely to come at once: look again when there are some. Each look takes lines of memory from who lists them. */
+static void let_gather(void)
+{
+    uint64_t begin = hdrt__now_ns();
+    do {
+        sched_yield();
+    } while (hdrt__now_ns() - begin < GATHER_NS);
 }
 
 /* How long it may not look at the streams, for the watchdog. */
@@ -503,6 +542,8 @@ static void *dispatch(void *argument)
             if (alive && held) {
                 since = since ? since : hdrt__now_ns();
                 alive = idle(dispatcher, since, held);
+            } else if (alive) {
+                let_gather();
             }
         }
     }

@@ -12,8 +12,9 @@
 
 /* For how long nobody must have come until a piece that is not full is launched. */
 #define QUIET_NS 25000u
-/* Those who come so long after others are others. */
+/* Those who come so long after others are others; and within how long these must come for the next to be awaited. */
 #define APART_NS 1000000u
+#define AGAIN_NS 10000000u
 /* Most queues in it. */
 #define MOST 4096u
 /* How often streams are asked whether they are idle. */
@@ -27,6 +28,7 @@ struct hdrt__together {
     uint32_t pieces;  /* that were launched of those who came together */
     uint32_t expected_us;
     uint64_t added_at;   /* when the last one came */
+    bool again;          /* soon after others */
     uint64_t held_until; /* when it is no longer waited for a stream */
     uint64_t asked_at;
     /* The last piece, if its queues are not finished yet: the next piece is launched first. */
@@ -78,6 +80,7 @@ bool hdrt__together_add(hdrt__together *together, hdrt_queue *queue)
     }
     if (now - together->added_at > APART_NS) {
         together->pieces = 0;
+        together->again = now - together->added_at < AGAIN_NS;
     }
     together->added_at = now;
     together->queues[(together->first + together->count++) % MOST] = queue;
@@ -189,6 +192,11 @@ hdrt_queue *hdrt__together_next(hdrt__together *together)
     hdrt__together_finish(together);
     together->singles--;
     return take_first(together);
+}
+
+uint64_t hdrt__together_awaited_until(const hdrt__together *together)
+{
+    return together->again ? together->added_at + AGAIN_NS : 0;
 }
 
 bool hdrt__together_is_due(const hdrt__together *together)

@@ -39,6 +39,8 @@ hdrt_queue *hdrt__together_next(hdrt__together *together);
 void hdrt__together_finish(hdrt__together *together);
 /* Whether to look: a full piece is there, or what is to be served by itself. */
 bool hdrt__together_is_due(const hdrt__together *together);
+/* Until when others are likely to come: these came soon after others, as in a program that does so again and again. 0: no. */
+uint64_t hdrt__together_awaited_until(const hdrt__together *together);
 /* For how many nanoseconds nothing need be done: 0 while a piece gathers; UINT64_MAX: it is empty. */
 uint64_t hdrt__together_pause(const hdrt__together *together);
 

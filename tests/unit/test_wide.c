@@ -178,6 +178,28 @@ START_TEST(the_last_few_are_a_piece_too)
 }
 END_TEST
 
+/* Others are awaited after those that came soon after others, and not for ever. */
+START_TEST(others_are_awaited_where_they_came_again)
+{
+    hdrt__together *together = hdrt__together_create();
+    uint64_t until = 0;
+    ck_assert_ptr_nonnull(together);
+    go_together(together, queues, 3);
+    ck_assert_uint_eq(hdrt__together_awaited_until(together), 0);
+    for (int tries = 0; tries < 50 && !until; tries++) { /* unless the machine is slow just then */
+        usleep(3000);
+        go_together(together, queues, 3);
+        until = hdrt__together_awaited_until(together);
+    }
+    ck_assert_uint_ne(until, 0);
+    ck_assert_uint_le(until, hdrt__now_ns() + 20000000);
+    usleep(30000);
+    go_together(together, queues, 3);
+    ck_assert_uint_eq(hdrt__together_awaited_until(together), 0);
+    hdrt__together_destroy(together);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("wide");
@@ -187,6 +209,7 @@ int main(void)
     tcase_add_test(tcase, a_piece_can_be_waited_for_at_once);
     tcase_add_test(tcase, nothing_gets_before_its_mark);
     tcase_add_test(tcase, the_last_few_are_a_piece_too);
+    tcase_add_test(tcase, others_are_awaited_where_they_came_again);
     add_soft_tcase(suite, tcase, "one stream");
     return run_suite(suite);
 }
