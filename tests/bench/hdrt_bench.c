@@ -81,10 +81,10 @@ void bench_compare(struct bench *b, struct bench_row row, unsigned warm, bench_r
         }
         quotients[i] = our_samples[i] / raw_samples[i];
     }
-    row.quotient = bench_quantile(quotients, b->rounds, 0.5);
     row.ours = bench_quantile(our_samples, b->rounds, 0.5);
     row.raw = bench_quantile(raw_samples, b->rounds, 0.5);
     bench_add(b, row);
+    b->quotients[b->row_count - 1] = bench_quantile(quotients, b->rounds, 0.5);
 }
 
 double bench_measure(struct bench *b, unsigned warm, bench_round round, const void *argument)
@@ -147,21 +147,21 @@ void bench_add(struct bench *b, struct bench_row row)
     }
 }
 
-static double ratio_of(const struct bench_row *row)
+static double ratio_of(const struct bench *b, const struct bench_row *row)
 {
     if (row->raw == 0 || row->ours == 0) {
         return 0;
     }
-    double quotient = row->quotient != 0 ? row->quotient : row->ours / row->raw;
+    double pairs = b->quotients[row - b->rows], quotient = pairs != 0 ? pairs : row->ours / row->raw;
     return row->rule == BENCH_TIMES_BELOW ? 1 / quotient : quotient;
 }
 
-static bool is_met(const struct bench_row *row)
+static bool is_met(const struct bench *b, const struct bench_row *row)
 {
     switch (row->rule) {
     case BENCH_TIMES_BELOW:
-    case BENCH_AT_LEAST: return ratio_of(row) >= row->limit;
-    case BENCH_AT_MOST: return ratio_of(row) <= row->limit;
+    case BENCH_AT_LEAST: return ratio_of(b, row) >= row->limit;
+    case BENCH_AT_MOST: return ratio_of(b, row) <= row->limit;
     case BENCH_VALUE: return row->ours <= row->limit;
     default: return true;
     }
@@ -182,10 +182,10 @@ static void print_table(const struct bench *b)
         describe(row, required, sizeof required);
         if (row->raw != 0) {
             snprintf(raw, sizeof raw, "%.5g", row->raw);
-            snprintf(ratio, sizeof ratio, "%.3f", ratio_of(row));
+            snprintf(ratio, sizeof ratio, "%.3f", ratio_of(b, row));
         }
         printf("%-58s %10.5g %10s %-5s %8s  %-16s %s\n", row->measure, row->ours, raw, row->unit, ratio, required,
-               b->smoke || row->rule == BENCH_SHOWN ? "" : is_met(row) ? "yes" : "NO");
+               b->smoke || row->rule == BENCH_SHOWN ? "" : is_met(b, row) ? "yes" : "NO");
     }
 }
 
@@ -217,9 +217,9 @@ static void print_json(struct bench *b)
         print_string("unit", row->unit, ", ");
         printf("\"ours\": %.6g, \"raw\": ", row->ours);
         printf(row->raw != 0 ? "%.6g, \"ratio\": " : "null, \"ratio\": ", row->raw);
-        printf(row->raw != 0 ? "%.6g, " : "null, ", ratio_of(row));
+        printf(row->raw != 0 ? "%.6g, " : "null, ", ratio_of(b, row));
         print_string("required", required, ", ");
-        printf("\"ok\": %s}", row->rule == BENCH_SHOWN || b->smoke ? "null" : is_met(row) ? "true" : "false");
+        printf("\"ok\": %s}", row->rule == BENCH_SHOWN || b->smoke ? "null" : is_met(b, row) ? "true" : "false");
     }
     printf("\n]}\n");
 }
@@ -342,7 +342,7 @@ int main(int argc, char **argv)
         }
     }
     for (unsigned i = 0; i < bench.row_count; i++) {
-        met = met && is_met(&bench.rows[i]);
+        met = met && is_met(&bench, &bench.rows[i]);
     }
     if (settings.json) {
         print_json(&bench);

@@ -99,7 +99,6 @@ struct bench_row {
     double ours, raw; /* raw 0: there is none */
     enum bench_rule rule;
     double limit;
-    double quotient; /* ours / raw by pairs of rounds; 0: of ours and raw above */
 };
 
 struct bench {
@@ -116,6 +115,7 @@ struct bench {
     uint32_t *read;       /* as much of the host's */
     size_t word_count;
     struct bench_row rows[64];
+    double quotients[64]; /* of the rows, ours / raw by pairs of rounds; 0: of what is in the row */
     unsigned row_count;
 };
 
@@ -136,14 +136,6 @@ void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2), no
 
 double bench_now(void); /* ns */
 double bench_quantile(double *samples, unsigned count, double quantile);
-static inline uint32_t bench_random(uint32_t *state)
-{
-    /* Xorshift: of a period that no measurement sees the end of, in its low bits too. From any state but 0. */
-    *state ^= *state << 13;
-    *state ^= *state >> 17;
-    *state ^= *state << 5;
-    return *state;
-}
 /* The full size, or the tiny one. */
 static inline unsigned bench_size(const struct bench *b, unsigned full, unsigned tiny)
 {

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "patterns.h"
+
 #define MANY_RUNS 20000u
 
 static void expect(struct bench *b, size_t index, uint32_t value, const char *what)
@@ -161,67 +163,27 @@ static double run_pattern_raw(struct bench *b, const void *argument)
 
 /* ---- the patterns ------------------------------------------------------------------------------------------------ */
 
-static unsigned short loop_of_seven(unsigned i, uint32_t *state)
-{
-    (void)state;
-    return (unsigned short)(i % BENCH_SEVEN);
-}
-
-static unsigned short random_of_seven(unsigned i, uint32_t *state)
-{
-    (void)i;
-    return (unsigned short)(bench_random(state) % BENCH_SEVEN);
-}
-
-static unsigned short random_of_many(unsigned i, uint32_t *state)
-{
-    (void)i;
-    return (unsigned short)(bench_random(state) % BENCH_MANY);
-}
-
-static unsigned short one_by_one(unsigned i, uint32_t *state)
-{
-    (void)state;
-    return (unsigned short)(i % BENCH_MANY);
-}
-
-/* Runs of one kernel that are just long enough to look like a loop, each of another one. */
-static unsigned short short_loops(unsigned i, uint32_t *state)
-{
-    (void)state;
-    return (unsigned short)(i / 17 * 37 % BENCH_MANY);
-}
-
-/* Sequences of 64 that each come exactly twice, which is when they are built. */
-static unsigned short twice(unsigned i, uint32_t *state)
-{
-    static unsigned short sequence[64];
-    if (i % 128 < 64) {
-        sequence[i % 64] = (unsigned short)(bench_random(state) % BENCH_MANY);
-    }
-    return sequence[i % 64];
-}
-
 static const struct {
     const char *measure;
-    bool seven, changes; /* whether each round is another one */
-    unsigned short (*kernel)(unsigned i, uint32_t *state);
+    bool seven, changes; /* the seven kernels of different signatures; whether each round is another one */
+    pattern_function *kernel;
+    uint32_t many;
     enum bench_rule rule;
     double limit;
 } patterns[] = {
-    {"loop of 7 kernels of different signatures", true, false, loop_of_seven, BENCH_TIMES_BELOW, 3.5},
-    {"the same 7 in random order", true, true, random_of_seven, BENCH_TIMES_BELOW, 1.6},
-    {"1,024 kernels in random order", false, true, random_of_many, BENCH_AT_MOST, 1.05},
-    {"1,024 kernels in turn", false, false, one_by_one, BENCH_AT_MOST, 1.05},
-    {"17 of each of 1,024 kernels in turn", false, false, short_loops, BENCH_AT_MOST, 1.05},
-    {"sequences of 64 kernels that each come twice", false, true, twice, BENCH_AT_MOST, 1.05},
+    {"loop of 7 kernels of different signatures", true, false, pattern_in_turn, BENCH_SEVEN, BENCH_TIMES_BELOW, 3.5},
+    {"the same 7 in random order", true, true, pattern_random, BENCH_SEVEN, BENCH_TIMES_BELOW, 1.6},
+    {"1,024 kernels in random order", false, true, pattern_random, BENCH_MANY, BENCH_AT_MOST, 1.05},
+    {"1,024 kernels in turn", false, false, pattern_in_turn, BENCH_MANY, BENCH_AT_MOST, 1.05},
+    {"17 of each of 1,024 kernels in turn", false, false, pattern_seventeen, BENCH_MANY, BENCH_AT_MOST, 1.05},
+    {"sequences of 64 kernels that each come twice", false, true, pattern_twice, BENCH_MANY, BENCH_AT_MOST, 1.05},
 };
 
 /* A fresh pattern in each round, for those of which nothing may come again. */
 struct changing {
     struct pattern pattern;
-    unsigned short (*kernel)(unsigned i, uint32_t *state);
-    uint32_t state;
+    pattern_function *kernel;
+    uint32_t many, state;
     bool changes;
 };
 
@@ -229,7 +191,7 @@ static double run_changing(struct bench *b, const void *argument)
 {
     struct changing *changing = *(struct changing *const *)argument;
     for (unsigned i = 0; changing->changes && i < changing->pattern.count; i++) {
-        changing->pattern.which[i] = changing->kernel(i, &changing->state);
+        changing->pattern.which[i] = (unsigned short)changing->kernel(i, changing->many, &changing->state);
     }
     return run_pattern(b, &changing->pattern);
 }
@@ -245,6 +207,7 @@ static void measure_pattern(struct bench *b, size_t index)
     struct changing changing = {
         .pattern = {.seven = patterns[index].seven, .count = bench_size(b, MANY_RUNS, 600)},
         .kernel = patterns[index].kernel,
+        .many = patterns[index].many,
         .changes = patterns[index].changes,
         .state = (uint32_t)index + 1,
     };
@@ -254,7 +217,7 @@ static void measure_pattern(struct bench *b, size_t index)
         bench_fail("no memory for a pattern");
     }
     for (unsigned i = 0; i < changing.pattern.count; i++) {
-        changing.pattern.which[i] = changing.kernel(i, &changing.state);
+        changing.pattern.which[i] = (unsigned short)changing.kernel(i, changing.many, &changing.state);
     }
     bench_compare(b,
                   (struct bench_row){patterns[index].measure, "ns", .rule = patterns[index].rule,
@@ -270,7 +233,7 @@ static void measure_pattern(struct bench *b, size_t index)
 static unsigned mixed(unsigned i, uint32_t *state)
 {
     unsigned period = 1 + i / 4096 % 7;
-    return i / 512 % 4 == 3 ? bench_random(state) % BENCH_SEVEN : (i / 1000 + i % period) % BENCH_SEVEN;
+    return i / 512 % 4 == 3 ? pattern_number(state) % BENCH_SEVEN : (i / 1000 + i % period) % BENCH_SEVEN;
 }
 
 static void measure_values(struct bench *b)

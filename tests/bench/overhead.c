@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "patterns.h"
+
 #define KERNELS 1024u
 #define LAUNCHES_EACH 20000u
 #define ROUNDS 9
@@ -39,72 +41,21 @@ static double now(void)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-static unsigned draw(unsigned *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
-
-static unsigned loop_of_7(unsigned i, unsigned *state)
-{
-    (void)state;
-    return i % 7;
-}
-
-static unsigned random_of_7(unsigned i, unsigned *state)
-{
-    (void)i;
-    return draw(state) % 7;
-}
-
-static unsigned random_of_48(unsigned i, unsigned *state)
-{
-    (void)i;
-    return 100 + draw(state) % 48;
-}
-
-static unsigned random_of_128(unsigned i, unsigned *state)
-{
-    (void)i;
-    return 200 + draw(state) % 128;
-}
-
-static unsigned random_of_all(unsigned i, unsigned *state)
-{
-    (void)i;
-    return draw(state) % KERNELS;
-}
-
-static unsigned in_turn(unsigned i, unsigned *state)
-{
-    (void)state;
-    return i % KERNELS;
-}
-
-static unsigned seventeen(unsigned i, unsigned *state)
-{
-    (void)state;
-    return i / 17 * 37 % KERNELS;
-}
-
-static unsigned twice(unsigned i, unsigned *state)
-{
-    static unsigned sequence[64];
-    if (i % 128 < 64) {
-        sequence[i % 64] = draw(state) % KERNELS;
-    }
-    return sequence[i % 64];
-}
 
 static const struct pattern {
     const char *name;
-    unsigned (*kernel)(unsigned i, unsigned *state);
+    pattern_function *kernel;
+    uint32_t many, first; /* kernels, and which is the first of them */
 } patterns[] = {
-    {"loop of 7", loop_of_7},          {"7 in random order", random_of_7}, {"48 in random order", random_of_48},
-    {"128 in random order", random_of_128}, {"1,024 in random order", random_of_all},
-    {"1,024 in turn", in_turn},        {"17 of each", seventeen},          {"64 that come twice", twice},
+    {"loop of 7", pattern_in_turn, 7, 0},
+    {"7 in random order", pattern_random, 7, 0},
+    {"48 in random order", pattern_random, 48, 100},
+    {"128 in random order", pattern_random, 128, 200},
+    {"1,024 in random order", pattern_random, KERNELS, 0},
+    {"1,024 in turn", pattern_in_turn, KERNELS, 0},
+    {"17 of each", pattern_seventeen, KERNELS, 0},
+    {"64 that come twice", pattern_twice, KERNELS, 0},
 };
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
@@ -142,11 +93,11 @@ static double run(void)
 static void measure(const struct pattern *pattern)
 {
     double wall[ROUNDS], driver[ROUNDS], own[ROUNDS];
-    unsigned state = 1;
+    uint32_t state = 1;
     unsigned long before[COUNTS] = {0};
     for (int round = -1; round < ROUNDS; round++) {
         for (unsigned i = 0; i < LAUNCHES_EACH; i++) {
-            which[i] = (unsigned short)pattern->kernel(i, &state);
+            which[i] = (unsigned short)(pattern->first + pattern->kernel(i, pattern->many, &state));
         }
         if (round == 0) {
             memcpy(before, counts, sizeof before);

@@ -18,6 +18,8 @@
 #include "jit/kernel.h"
 #include "queue/template_sequence.h"
 
+#include "patterns.h"
+
 #define KERNELS 1024u
 #define LAUNCHES 20000u
 #define ROUNDS 5
@@ -134,7 +136,7 @@ static hdrt__template_sequence *make_sequence(uint32_t count, bool wide)
 
 static hdrt__template_instance *make_instance(hdrt__template_sequence *sequence)
 {
-    hdrt__template_instance *instance = hdrt__template_instance_create(sequence, cu, run);
+    hdrt__template_instance *instance = hdrt__template_instance_create(sequence, cu, run, sequence->count);
     if (!instance) {
         fprintf(stderr, "templates: a template of %u cannot be built\n", sequence->count);
         exit(2);
@@ -144,7 +146,7 @@ static hdrt__template_instance *make_instance(hdrt__template_sequence *sequence)
 
 static void fill_and_launch(hdrt__template_instance *instance, uint32_t at)
 {
-    must(hdrt__template_instance_fill(instance, cu, run + at).result, "refilling");
+    must(hdrt__template_instance_fill(instance, cu, run + at, instance->sequence->count).result, "refilling");
     MUST(cuGraphLaunch(instance->exec, stream));
 }
 
@@ -238,14 +240,6 @@ static void measure_gated(void)
 
 #define SMALL 3u /* sizes: 1, 2, 4 */
 
-static uint32_t random_number(uint32_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 17;
-    *state ^= *state << 5;
-    return *state;
-}
-
 /* The kernels of the template with this number, from run[at] on. */
 static void take_kernels(uint32_t at, uint32_t size, uint32_t number)
 {
@@ -261,7 +255,7 @@ static double measure_random(hdrt__template_instance *const *instances, uint32_t
     double least = 1e30;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         for (uint32_t at = 0; at + size <= LAUNCHES; at += size) {
-            numbers[at] = random_number(state) % many;
+            numbers[at] = pattern_number(state) % many;
             take_kernels(at, size, numbers[at]);
         }
         prepare(LAUNCHES, round);
@@ -322,24 +316,20 @@ static bool is_complete(void *context, uint32_t index, uint64_t sequence)
     return atomic_load(&idle);
 }
 
-static uint32_t kernel_of(int pattern, uint32_t i, uint32_t *state)
-{
-    static uint32_t sequence[64];
-    switch (pattern) {
-    case 0: return 0;
-    case 1: return i % 7;
-    case 2: return random_number(state) % 7;
-    case 3: return random_number(state) % KERNELS;
-    case 4: return i % KERNELS;
-    case 5: return i / 17 * 37 % KERNELS;
-    case 6: return i % 300;
-    default:
-        if (i % 128 < 64) {
-            sequence[i % 64] = random_number(state) % KERNELS;
-        }
-        return sequence[i % 64];
-    }
-}
+static const struct pattern {
+    const char *name;
+    pattern_function *kernel;
+    uint32_t many;
+} patterns[] = {
+    {"one kernel", pattern_in_turn, 1},
+    {"loop of 7", pattern_in_turn, 7},
+    {"7 in random order", pattern_random, 7},
+    {"1,024 in random order", pattern_random, KERNELS},
+    {"1,024 in turn", pattern_in_turn, KERNELS},
+    {"17 of each", pattern_seventeen, KERNELS},
+    {"loop of 300", pattern_in_turn, 300},
+    {"64 that come twice", pattern_twice, KERNELS},
+};
 
 static void commit(hdrt__templates *templates, uint64_t *number)
 {
@@ -357,7 +347,7 @@ static void commit(hdrt__templates *templates, uint64_t *number)
     }
 }
 
-static void measure_pattern(int pattern, const char *name)
+static void measure_pattern(const struct pattern *pattern)
 {
     hdrt__templates *templates = hdrt__templates_create(device, is_complete, NULL);
     uint32_t state = 5;
@@ -366,10 +356,10 @@ static void measure_pattern(int pattern, const char *name)
         fprintf(stderr, "templates: %s\n", hdrt_last_error());
         exit(2);
     }
-    printf("%-26s", name);
+    printf("%-26s", pattern->name);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         for (uint32_t i = 0; i < LAUNCHES; i++) {
-            which[i] = kernel_of(pattern, i, &state);
+            which[i] = pattern->kernel(i, pattern->many, &state);
         }
         prepare(LAUNCHES, round);
         double start = now();
@@ -395,10 +385,6 @@ static void measure_pattern(int pattern, const char *name)
 
 int main(void)
 {
-    static const char *const names[] = {
-        "one kernel", "loop of 7",  "7 in random order",  "1,024 in random order",
-        "1,024 in turn", "17 of each", "loop of 300", "64 that come twice",
-    };
     hdrt__scope scope;
     OK(hdrt_runtime_create(NULL, &runtime));
     OK(hdrt_device_open(runtime, 0, NULL, &device));
@@ -417,8 +403,8 @@ int main(void)
     measure_among();
     measure_gated();
     printf("ns a kernel, direct/templates=ratio, %d rounds of %u\n", ROUNDS, LAUNCHES);
-    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
-        measure_pattern(i, names[i]);
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        measure_pattern(&patterns[i]);
     }
     MUST(cuStreamDestroy(other));
     MUST(cuStreamDestroy(stream));
