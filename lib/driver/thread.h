@@ -27,4 +27,14 @@ void hdrt__mutex_init_short(pthread_mutex_t *mutex);
 /* How many processors this process may use. */
 uint32_t hdrt__processors(void);
 
+/* Let a moment pass without giving the processor away. */
+static inline void hdrt__relax(void)
+{
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+}
+
 #endif

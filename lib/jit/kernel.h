@@ -3,8 +3,8 @@
  * Loaded modules and their kernels, as the queue needs them: what a launch passes to the driver, the check of its
  * arguments, opting in to dynamic shared memory, and keeping the code loaded while operations are in flight.
  *
- * A kernel is borrowed from its module and lives as long; all its members but the atomic ones are set before it is handed
- * out and never change, so readers need no lock.
+ * A kernel is borrowed from its module and lives as long; all its members but the atomic ones, and what the template cache
+ * knows of it, are set before it is handed out and never change, so readers need no lock.
  */
 #ifndef HDRT_JIT_KERNEL_H
 #define HDRT_JIT_KERNEL_H
@@ -23,12 +23,6 @@ struct hdrt_kernel {
     hdrt_device *device; /* the module's */
     const char *name;
     hdcu_function function;
-    struct { /* the template cache's, under its lock (queue/template_choose.c) */
-        struct hdrt__template_sequence *sequence; /* of this kernel alone, if there is one */
-        uint32_t seen_at;                         /* the cache's clock at the last sight */
-        uint32_t distance;                        /* from one to the next, on average of late */
-        int32_t sights;                           /* that counted; below 0: a build failed */
-    } single;
     uint32_t parameter_count;
     uint32_t parameter_bytes;         /* end of the last parameter */
     const hdrt_parameter *parameters; /* in order, with offsets */
@@ -37,6 +31,12 @@ struct hdrt_kernel {
     _Atomic uint32_t dynamic_shared_bytes; /* what the function is set to allow; raised under raising, never lowered */
     _Atomic uint32_t expected_us; /* how long a launch took at most, as the scheduler saw it last; 0: not known */
     char label[HDRT__LABEL_BYTES]; /* the name, by which streams remember launches */
+    struct { /* the template cache's, under its lock (queue/template_choose.c) */
+        struct hdrt__template_sequence *sequence; /* of this kernel alone, if there is one */
+        uint32_t seen_at;                         /* the cache's clock at the last sight */
+        uint32_t distance;                        /* from one to the next, on average of late */
+        int32_t sights;                           /* that counted; below 0: a build failed */
+    } single;
     pthread_mutex_t raising;
     _Atomic uint64_t access_read, access_none; /* a bit for each parameter: hdrt_kernel_set_access */
 };

@@ -25,6 +25,7 @@
 #define PAUSE_FIRST_NS 20000u
 #define PAUSE_WANTED_NS 100000u
 #define PAUSE_FLYING_NS 4000000u
+#define PAUSE_LISTING_NS 50000u
 /* Served queues after which it looks whether launches have pended for long. */
 #define FLUSHED 8u
 /* After long kernels that came together, so many may wake it that come without others. */
@@ -83,7 +84,12 @@ bool hdrt__dispatcher_list_held(hdrt_queue *queue)
     if (atomic_exchange(&queue->listed, true)) {
         return false;
     }
-    hdrt__listing_append(&dispatcher->listed[class_of(queue)], &queue->listing);
+    uint8_t class = class_of(queue);
+    hdrt__listing_link *before = hdrt__listing_enter(&dispatcher->listed[class], &queue->listing);
+    if (class_of(queue) < class) {
+        atomic_store(&dispatcher->urged, true); /* it was urged meanwhile, and perhaps not found when they were sorted */
+    }
+    hdrt__listing_join(before, &queue->listing);
     signal_it(dispatcher);
     return true;
 }
@@ -173,6 +179,17 @@ static bool is_idle(const hdrt__dispatcher *dispatcher)
         }
     }
     return true;
+}
+
+/* Whether something is listed that can be taken: else somebody may just be listing it. */
+static bool has_listed(const hdrt__dispatcher *dispatcher)
+{
+    for (uint32_t i = 0; i < HDRT__CLASSES; i++) {
+        if (hdrt__listing_has(&dispatcher->listed[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Somebody urgent waits for one of them: sort them again. */
@@ -391,10 +408,10 @@ static bool look_for_wanted(hdrt__dispatcher *dispatcher)
 
 /* ---- the thread -------------------------------------------------------------------------------------------------- */
 
-/* Whether there is nothing for it to do. */
-static bool may_sleep(const hdrt__dispatcher *dispatcher)
+/* Whether somebody wants something of it that is in no list. */
+static bool is_called(const hdrt__dispatcher *dispatcher)
 {
-    return is_idle(dispatcher) && !atomic_load(&dispatcher->stop) && !atomic_load(&dispatcher->look);
+    return atomic_load(&dispatcher->stop) || atomic_load(&dispatcher->look);
 }
 
 /* Where many long kernels are likely to come soon stay awake, if there are processors to spare: to wake takes as long as to
@@ -406,7 +423,7 @@ static uint64_t wait_awake(hdrt__dispatcher *dispatcher, uint64_t pause)
     uint64_t awaited = spins ? hdrt__together_awaited_until(dispatcher->together) : 0;
     uint64_t begin = hdrt__now_ns(), now = begin;
     while (now < awaited && now - begin < pause) {
-        if (!may_sleep(dispatcher)) {
+        if (!is_idle(dispatcher) || is_called(dispatcher)) {
             return 0;
         }
         sched_yield();
@@ -417,15 +434,17 @@ static uint64_t wait_awake(hdrt__dispatcher *dispatcher, uint64_t pause)
 
 static void sleep_for(hdrt__dispatcher *dispatcher, uint64_t pause)
 {
-    pause = wait_awake(dispatcher, pause);
-    if (!pause) {
-        return;
+    bool listing = !is_idle(dispatcher); /* by somebody who has lost its processor, or is soon done, and signals then */
+    if (listing) {
+        pause = pause < PAUSE_LISTING_NS ? pause : PAUSE_LISTING_NS;
+    } else {
+        pause = wait_awake(dispatcher, pause);
     }
     struct timespec time = {(time_t)(pause / 1000000000u), (long)(pause % 1000000000u)};
     uint32_t signals = atomic_load(&dispatcher->signals);
     atomic_fetch_add(&dispatcher->sleeps, 1);
     atomic_store(&dispatcher->sleeping, true);
-    if (may_sleep(dispatcher)) {
+    if (pause && (listing ? !has_listed(dispatcher) : is_idle(dispatcher)) && !is_called(dispatcher)) {
         syscall(SYS_futex, &dispatcher->signals, FUTEX_WAIT_PRIVATE, signals, pause == UINT64_MAX ? NULL : &time, NULL,
                 0);
     }
@@ -437,7 +456,7 @@ static void let_gather(void)
 {
     uint64_t begin = hdrt__now_ns();
     do {
-        sched_yield();
+        hdrt__relax(); /* to yield may take as long as others like to run */
     } while (hdrt__now_ns() - begin < GATHER_NS);
 }
 

@@ -3,7 +3,7 @@
  * The dispatcher: a thread of the device that commits what the enqueuing threads left in rings, looks after streams
  * whose work nobody asks for, and sleeps when there is nothing to do. It never makes a call that can block.
  *
- * Who has something for it lists the queue: lock-free, and a system call only if it sleeps. Listed queues are served by
+ * Who has something for it lists the queue: without a lock, and a system call only if it sleeps. Listed queues are served by
  * urgency, and in turn, a quantum each. Queues that cannot go on until the GPU has are stalled: they are looked at at
  * growing intervals.
  *

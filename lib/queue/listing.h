@@ -6,7 +6,8 @@
  *
  *     first -> entry -> entry -> ... -> last       the stub is somewhere among them, or the only one: it is empty
  *
- * An entry is in the list once `last` names it, and can be taken once the one before it does, a few instructions later.
+ * An entry is in the list once `last` names it, and can be taken once the one before it does, a few instructions later. If
+ * its thread loses its processor in between, what others append meanwhile cannot be taken either; nobody who appends waits.
  */
 #ifndef HDRT_QUEUE_LISTING_H
 #define HDRT_QUEUE_LISTING_H
@@ -34,18 +35,37 @@ static inline void hdrt__listing_init(hdrt__listing *listing)
     listing->first = &listing->stub;
 }
 
-/* Any thread. The link is in no list. */
-static inline void hdrt__listing_append(hdrt__listing *listing, hdrt__listing_link *link)
+/* Any thread, in two steps. The link is in no list: put it in. \return the one before it, to join it with: till then it
+ * cannot be taken, and from then on may be gone. */
+static inline hdrt__listing_link *hdrt__listing_enter(hdrt__listing *listing, hdrt__listing_link *link)
 {
     atomic_store_explicit(&link->next, NULL, memory_order_relaxed);
-    hdrt__listing_link *before = atomic_exchange(&listing->last, link);
+    return atomic_exchange(&listing->last, link);
+}
+static inline void hdrt__listing_join(hdrt__listing_link *before, hdrt__listing_link *link)
+{
     atomic_store_explicit(&before->next, link, memory_order_release);
+}
+static inline void hdrt__listing_append(hdrt__listing *listing, hdrt__listing_link *link)
+{
+    hdrt__listing_join(hdrt__listing_enter(listing, link), link);
 }
 
 /* The thread that takes: whether there is nothing, not even what is just being appended. */
 static inline bool hdrt__listing_is_empty(const hdrt__listing *listing)
 {
     return listing->first == &listing->stub && atomic_load(&listing->last) == &listing->stub;
+}
+
+/* The thread that takes: whether something can be taken. */
+static inline bool hdrt__listing_has(const hdrt__listing *listing)
+{
+    const hdrt__listing_link *first = listing->first;
+    if (first == &listing->stub) {
+        first = atomic_load_explicit(&first->next, memory_order_acquire);
+    }
+    return first && (atomic_load_explicit(&first->next, memory_order_acquire) ||
+                     atomic_load_explicit(&listing->last, memory_order_acquire) == first);
 }
 
 /* The thread that takes. *out_next: the one after it, if it can be taken already. \return NULL: there is none that can. */

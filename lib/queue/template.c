@@ -175,15 +175,21 @@ static uint32_t launch_chosen(hdrt__templates *templates, const hdrt__run_place 
     if (!choice->sequence || (!choice->instance && !build_chosen(templates, launches, choice))) {
         return 0;
     }
-    hdrt__call fill = hdrt__template_instance_fill(choice->instance, driver, launches, choice->size);
+    hdrt__call fill = hdrt__template_instance_fill(choice->instance, driver, launches, choice->size), enable = {0, NULL};
     if (!fill.result) {
+        enable = hdrt__template_instance_enable(choice->instance, driver, choice->size);
+    }
+    if (!fill.result && !enable.result) {
         *out_call = HDRT__CALL(driver, cuGraphLaunch, choice->instance->exec, place->stream);
     }
-    bool launched = !fill.result && !out_call->result;
+    bool launched = !fill.result && !enable.result && !out_call->result;
     pthread_mutex_lock(&templates->lock);
     hdrt__template_give_back(templates, choice->instance, place, launched ? choice->size : 0);
     if (fill.result) {
         hdrt__template_refuse(templates, choice->sequence, &dropped);
+    }
+    if (enable.result) {
+        hdrt__template_switch_no_more(templates, choice->instance, &dropped);
     }
     pthread_mutex_unlock(&templates->lock);
     bury(templates, &dropped);
@@ -221,9 +227,11 @@ uint32_t hdrt__templates_wide(hdrt__templates *templates, const hdrt__run_place 
     return launch_chosen(templates, place, launches, &choice, out_call);
 }
 
-uint32_t hdrt__templates_wide_rest(const hdrt__templates *templates, uint32_t count)
+uint32_t hdrt__templates_wide_rest(hdrt__templates *templates, uint32_t count)
 {
+    pthread_mutex_lock(&templates->lock);
     uint32_t rest = templates->switches ? 0 : count % HDRT__TEMPLATE_WIDE_LEAST;
+    pthread_mutex_unlock(&templates->lock);
     return templates->enabled ? rest : count;
 }
 

@@ -87,8 +87,8 @@ uint32_t hdrt__templates_chain(hdrt__templates *templates, const hdrt__run_place
 uint32_t hdrt__templates_wide(hdrt__templates *templates, const hdrt__run_place *place,
                               const hdrt__run_launch *launches, uint32_t count, hdrt__call *out_call);
 /* How many of so many fit into no such template. */
-uint32_t hdrt__templates_wide_rest(const hdrt__templates *templates, uint32_t count);
-/* Whether that would build nothing, and be no first launch: the driver may take long for those, or even wait. */
+uint32_t hdrt__templates_wide_rest(hdrt__templates *templates, uint32_t count);
+/* Whether that need not build anything, nor be a first launch: the driver may take long for those, or even wait. */
 bool hdrt__templates_wide_is_ready(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count);
 
 /*

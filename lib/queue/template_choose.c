@@ -44,13 +44,22 @@ static void drop_instance(hdrt__templates *templates, hdrt__template_instance *i
     dropped->instances = instance;
 }
 
+/* It is not found any more. */
+static void hide(hdrt__template_sequence *sequence)
+{
+    sequence->leaving = true;
+    if (sequence->count == 1 && sequence->kernels[0]->single.sequence == sequence) {
+        sequence->kernels[0]->single.sequence = NULL;
+    }
+}
+
 static void drop_if_empty(hdrt__templates *templates, hdrt__template_sequence *sequence,
                           hdrt__template_dropped *dropped)
 {
     if (sequence->instances || sequence->takers) {
         return;
     }
-    sequence->leaving = true; /* for who has it in hand */
+    hide(sequence); /* from who has it in hand, too */
     for (uint32_t i = 0; i < HDRT__TEMPLATE_STREAMS; i++) {
         if (templates->streams[i].last == sequence) {
             templates->streams[i].last = NULL;
@@ -65,7 +74,7 @@ bool hdrt__template_drop(hdrt__templates *templates, hdrt__template_sequence *se
                          hdrt__template_dropped *dropped)
 {
     hdrt__template_instance *next;
-    sequence->leaving = true;
+    hide(sequence);
     for (hdrt__template_instance *instance = sequence->instances; instance; instance = next) {
         next = instance->next;
         if (is_free(templates, instance)) {
@@ -189,6 +198,17 @@ void hdrt__template_refuse(hdrt__templates *templates, hdrt__template_sequence *
     hdrt__template_drop(templates, sequence, dropped);
 }
 
+void hdrt__template_switch_no_more(hdrt__templates *templates, hdrt__template_instance *instance,
+                                   hdrt__template_dropped *dropped)
+{
+    hdrt__template_sequence *sequence = instance->sequence;
+    templates->switches = false;
+    if (is_free(templates, instance)) {
+        drop_instance(templates, instance, dropped);
+        drop_if_empty(templates, sequence, dropped);
+    }
+}
+
 void hdrt__template_not_built(hdrt__templates *templates, hdrt__template_sequence *sequence,
                               hdrt__template_dropped *dropped)
 {
@@ -222,8 +242,10 @@ void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instanc
         instance->number = place->sequence;
         table->counts.launches++;
         table->counts.kernels += launched;
+        /* Nodes that are switched off are launched too. */
+        int64_t wasted = (sequence->count - launched) * (int64_t)HDRT__TEMPLATE_WIDE_NODE_NS;
         hdrt__template_earn(table, sequence->wide, launched * (int64_t)HDRT__TEMPLATE_EARN_NS +
-                                                       saved_ns(launched, sequence->wide) / 2);
+                                                       (saved_ns(launched, sequence->wide) - wasted) / 2);
     }
 }
 
@@ -463,21 +485,23 @@ void hdrt__template_choose_wide(hdrt__templates *templates, const hdrt__run_plac
 {
     uint32_t served = alike(launches, count);
     wide_sizes sizes = sizes_for(templates, served);
-    hdrt__template_sequence *smallest = NULL;
+    hdrt__template_sequence *fitting = NULL;
     uint64_t key, wanted = 0;
     bool chosen = false;
     *choice = (hdrt__template_choice){.direct = count};
     for (uint32_t size = sizes.first; !chosen && size && size <= sizes.last; size *= 2) {
         hdrt__template_sequence *sequence = find_wide(templates, launches, size, &key);
         chosen = sequence && take(templates, sequence, place, choice);
-        smallest = smallest ? smallest : sequence;
-        wanted = wanted ? wanted : key;
+        if (size == sizes.first) {
+            fitting = sequence;
+            wanted = key;
+        }
     }
     if (!chosen && sizes.first && served >= HDRT__TEMPLATE_WIDE_LEAST) {
-        chosen = smallest ? build(templates, smallest, choice)
-                          : hdrt__template_see(&templates->table, wanted) >= WIDE_SIGHTS &&
-                                build_new(templates, launches, sizes.first, wanted, true, choice);
-        choice->exists = smallest != NULL;
+        choice->exists = fitting != NULL;
+        chosen = fitting ? build(templates, fitting, choice)
+                         : hdrt__template_see(&templates->table, wanted) >= WIDE_SIGHTS &&
+                               build_new(templates, launches, sizes.first, wanted, true, choice);
     }
     choice->size = served < choice->size ? served : choice->size;
     if (!chosen) {

@@ -40,9 +40,9 @@ struct hdrt__templates {
     hdrt__template_complete complete;
     void *context;
     bool enabled;
-    bool switches; /* nodes can be switched off, so that a wide template serves fewer */
     atomic_bool released; /* to_release is not empty */
     pthread_mutex_t lock; /* a leaf; guards what follows and the links of sequences and instances */
+    bool switches;        /* nodes can be switched off, so that a wide template serves fewer */
     hdrt__template_table table;
     hdrt__template_sequence *to_release; /* ended: only their modules are held yet */
     hdrt__template_stream streams[HDRT__TEMPLATE_STREAMS];
@@ -68,7 +68,7 @@ void hdrt__template_choose_chain(hdrt__templates *templates, const hdrt__run_pla
                                  hdrt__template_choice *choice);
 void hdrt__template_choose_wide(hdrt__templates *templates, const hdrt__run_place *place,
                                 const hdrt__run_launch *launches, uint32_t count, hdrt__template_choice *choice);
-/* Whether the choice for these would be an instance that was launched before: nothing is to be built. */
+/* Whether there is an instance for these that was launched before: nothing need be built. */
 bool hdrt__template_wide_is_ready(const hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count);
 
 /* The launch of the choice, of so many, is over and had the place's number; 0: it did not happen. */
@@ -77,6 +77,9 @@ void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instanc
 /* The driver did not take what its nodes should hold: do not use it any more, nor build it soon. */
 void hdrt__template_refuse(hdrt__templates *templates, hdrt__template_sequence *sequence,
                            hdrt__template_dropped *dropped);
+/* A node of the instance, which was given back, could not be switched: it goes, and no others are switched. */
+void hdrt__template_switch_no_more(hdrt__templates *templates, hdrt__template_instance *instance,
+                                   hdrt__template_dropped *dropped);
 /* The build of the choice failed. */
 void hdrt__template_not_built(hdrt__templates *templates, hdrt__template_sequence *sequence,
                               hdrt__template_dropped *dropped);

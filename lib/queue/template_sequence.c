@@ -215,20 +215,6 @@ static bool node_has(const hdrt__template_instance *instance, uint32_t i, const 
     return same;
 }
 
-/* Let the first `count` nodes be what runs. */
-static hdrt__call enable(hdrt__template_instance *instance, const hdrt__driver_table *driver, uint32_t count)
-{
-    hdrt__call call = {HDCU_SUCCESS, "cuGraphNodeSetEnabled"};
-    while (!call.result && instance->enabled != count) {
-        bool more = instance->enabled < count;
-        uint32_t next = more ? instance->enabled + 1 : instance->enabled - 1;
-        hdcu_graph_node node = instance->sequence->nodes[more ? instance->enabled : next];
-        call = HDRT__CALL(driver, cuGraphNodeSetEnabled, instance->exec, node, more);
-        instance->enabled = call.result ? instance->enabled : next;
-    }
-    return call;
-}
-
 hdrt__call hdrt__template_instance_fill(hdrt__template_instance *instance, const hdrt__driver_table *driver,
                                         const hdrt__run_launch *launches, uint32_t count)
 {
@@ -247,5 +233,19 @@ hdrt__call hdrt__template_instance_fill(hdrt__template_instance *instance, const
         note(instance, i, &launches[i]);
     }
     instance->filled |= count == sequence->count;
-    return enable(instance, driver, count);
+    return (hdrt__call){0, "cuGraphExecKernelNodeSetParams"};
+}
+
+hdrt__call hdrt__template_instance_enable(hdrt__template_instance *instance, const hdrt__driver_table *driver,
+                                          uint32_t count)
+{
+    hdrt__call call = {HDCU_SUCCESS, "cuGraphNodeSetEnabled"};
+    while (!call.result && instance->enabled != count) {
+        bool more = instance->enabled < count;
+        uint32_t next = more ? instance->enabled + 1 : instance->enabled - 1;
+        hdcu_graph_node node = instance->sequence->nodes[more ? instance->enabled : next];
+        call = HDRT__CALL(driver, cuGraphNodeSetEnabled, instance->exec, node, more);
+        instance->enabled = call.result ? instance->enabled : next;
+    }
+    return call;
 }

@@ -63,8 +63,11 @@ hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence 
 /* Not in flight, or the device is lost (`driver` NULL). */
 void hdrt__template_instance_destroy(hdrt__template_instance *instance, const hdrt__driver_table *driver);
 
-/* Set what differs from the launches, and let as many nodes run. In failure the instance is as good as before. */
+/* Set what differs from the launches. In failure the instance is as good as before. */
 hdrt__call hdrt__template_instance_fill(hdrt__template_instance *instance, const hdrt__driver_table *driver,
                                         const hdrt__run_launch *launches, uint32_t count);
+/* Let the first `count` nodes be what runs. In failure it is not good for anything any more. */
+hdrt__call hdrt__template_instance_enable(hdrt__template_instance *instance, const hdrt__driver_table *driver,
+                                          uint32_t count);
 
 #endif

@@ -41,9 +41,6 @@ void hdrt__template_leave(hdrt__template_table *table, hdrt__template_sequence *
     }
     *link = sequence->next;
     sequence->next = NULL;
-    if (sequence->count == 1) {
-        sequence->kernels[0]->single.sequence = NULL;
-    }
     table->counts.sequences--;
 }
 
@@ -147,7 +144,8 @@ void hdrt__template_earn(hdrt__template_table *table, bool wide, int64_t ns)
 {
     int64_t *credit = &table->credit[wide];
     int64_t most = wide ? HDRT__TEMPLATE_WIDE_CREDIT_MOST_NS : HDRT__TEMPLATE_CREDIT_MOST_NS;
-    *credit = *credit + ns < most ? *credit + ns : most;
+    int64_t then = *credit + ns;
+    *credit = then < 0 ? 0 : then < most ? then : most;
 }
 
 int32_t hdrt__template_sights(uint32_t count, int64_t gain)

@@ -15,6 +15,8 @@
 /* Those who come so long after others are others; and within how long these must come for the next to be awaited. */
 #define APART_NS 1000000u
 #define AGAIN_NS 10000000u
+/* How soon after a full piece few are what is left of many. */
+#define REST_NS 100000u
 /* Most queues in it. */
 #define MOST 4096u
 /* How often streams are asked whether they are idle. */
@@ -25,10 +27,10 @@ struct hdrt__together {
     hdrt_queue *queues[MOST]; /* a ring */
     uint32_t first, count;
     uint32_t singles; /* the first ones, for which there is no template */
-    uint32_t pieces;  /* that were launched of those who came together */
     uint32_t expected_us;
     uint64_t added_at;   /* when the last one came */
-    bool again;          /* soon after others */
+    bool many, again;    /* those who came together made a piece; soon after others who did */
+    uint64_t piece_at;   /* when a piece was launched that was no rest */
     uint64_t held_until; /* when it is no longer waited for a stream */
     uint64_t asked_at;
     /* The last piece, if its queues are not finished yet: the next piece is launched first. */
@@ -79,8 +81,8 @@ bool hdrt__together_add(hdrt__together *together, hdrt_queue *queue)
         begin_piece(together, now);
     }
     if (now - together->added_at > APART_NS) {
-        together->pieces = 0;
-        together->again = now - together->added_at < AGAIN_NS;
+        together->again = together->many && now - together->added_at < AGAIN_NS;
+        together->many = false;
     }
     together->added_at = now;
     together->queues[(together->first + together->count++) % MOST] = queue;
@@ -128,12 +130,12 @@ static uint32_t list_piece(const hdrt__together *together, hdrt_queue **queues)
 
 /* Whether those that are there are no piece. What is left of many goes like these, even if it is little: a kernel by itself
  * may get behind one of them in a hardware queue. */
-static bool are_too_few(const hdrt__together *together)
+static bool are_too_few(const hdrt__together *together, uint64_t now)
 {
     hdrt_queue *queues[HDRT__WIDE_LIMIT];
     return together->count < HDRT__TEMPLATE_WIDE_LEAST &&
-           !(together->pieces &&
-             hdrt__wide_is_ready(together->wide, queues, list_piece(together, queues)));
+           (now - together->piece_at >= REST_NS ||
+            !hdrt__wide_is_ready(together->wide, queues, list_piece(together, queues)));
 }
 
 /* \return how many were launched as a piece; 0: there is no template for it. */
@@ -149,7 +151,10 @@ static uint32_t launch_piece(hdrt__together *together, hdrt__stream *stream)
     for (uint32_t i = 0; i < launched; i++) {
         together->launched.queues[i] = take_first(together);
     }
-    together->pieces += launched != 0;
+    if (launched >= HDRT__TEMPLATE_WIDE_LEAST) {
+        together->many = true;
+        together->piece_at = hdrt__now_ns();
+    }
     together->launched.count = launched;
     together->launched.stream = stream;
     return launched;
@@ -161,7 +166,7 @@ hdrt_queue *hdrt__together_next(hdrt__together *together)
     while (together->count && !together->singles &&
            (together->count >= HDRT__WIDE_LIMIT || now - together->added_at >= QUIET_NS)) {
         hdrt_queue *queue = together->queues[together->first];
-        if (are_too_few(together)) {
+        if (are_too_few(together, now)) {
             together->singles = together->count;
             break;
         }
@@ -171,8 +176,10 @@ hdrt_queue *hdrt__together_next(hdrt__together *together)
             together->asked_at = now;
         }
         if (!stream && now < together->held_until) {
-            if (now - together->added_at >= QUIET_NS) { /* no more will come, and so many fit into no piece */
-                together->singles = hdrt__wide_rest(queue, together->count);
+            if (now - together->added_at >= QUIET_NS) { /* no more will come, and so many fit into no piece, or are few */
+                together->singles = together->count < HDRT__TEMPLATE_WIDE_LEAST
+                                        ? together->count
+                                        : hdrt__wide_rest(queue, together->count);
             }
             break;
         }
@@ -196,7 +203,7 @@ hdrt_queue *hdrt__together_next(hdrt__together *together)
 
 uint64_t hdrt__together_awaited_until(const hdrt__together *together)
 {
-    return together->again ? together->added_at + AGAIN_NS : 0;
+    return together->again && together->many ? together->added_at + AGAIN_NS : 0;
 }
 
 bool hdrt__together_is_due(const hdrt__together *together)

@@ -13,8 +13,8 @@
  *                                                          +--there is no template, they are too few, or none of the
  *                                                             streams becomes idle for long--> served one by one
  *
- * Two dispatchers that share the pieces lost: the kernels of pieces that go out at the same time get in each other's
- * hardware queues (concurrencies of 55 to 95, though the first 128 kernels ran sooner).
+ * Two dispatchers that share the pieces lost, and so did one that launches while the other gathers: the driver launches two
+ * pieces no sooner side by side than one after the other (tests/bench/RESULTS.md).
  *
  * One for each dispatcher that launches so: the committer of all queues that are in it.
  */
@@ -39,7 +39,8 @@ hdrt_queue *hdrt__together_next(hdrt__together *together);
 void hdrt__together_finish(hdrt__together *together);
 /* Whether to look: a full piece is there, or what is to be served by itself. */
 bool hdrt__together_is_due(const hdrt__together *together);
-/* Until when others are likely to come: these came soon after others, as in a program that does so again and again. 0: no. */
+/* Until when others are likely to come: these made a piece and came soon after others who did, as in a program that does so
+ * again and again. 0: no. */
 uint64_t hdrt__together_awaited_until(const hdrt__together *together);
 /* For how many nanoseconds nothing need be done: 0 while a piece gathers; UINT64_MAX: it is empty. */
 uint64_t hdrt__together_pause(const hdrt__together *together);

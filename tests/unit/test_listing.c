@@ -57,6 +57,28 @@ START_TEST(test_empty_again_and_again)
 }
 END_TEST
 
+/* Somebody lost its processor while it appends: what others append meanwhile cannot be taken either, and nothing is lost. */
+START_TEST(test_append_that_stands_still)
+{
+    entry three[3] = {{.number = 1}, {.number = 2}, {.number = 3}};
+    hdrt__listing_link *next;
+    hdrt__listing_init(&listing);
+    hdrt__listing_append(&listing, &three[0].link);
+    hdrt__listing_link *before = hdrt__listing_enter(&listing, &three[1].link);
+    hdrt__listing_append(&listing, &three[2].link);
+    ck_assert(!hdrt__listing_is_empty(&listing));
+    ck_assert(!hdrt__listing_has(&listing));
+    ck_assert_ptr_null(hdrt__listing_take(&listing, &next));
+    hdrt__listing_join(before, &three[1].link);
+    for (int i = 0; i < 3; i++) {
+        ck_assert(hdrt__listing_has(&listing));
+        ck_assert_ptr_eq(hdrt__listing_take(&listing, &next), &three[i].link);
+    }
+    ck_assert(!hdrt__listing_has(&listing));
+    ck_assert(hdrt__listing_is_empty(&listing));
+}
+END_TEST
+
 /* An entry that was taken is appended again now and then, as a queue that has more. */
 START_TEST(test_many_threads)
 {
@@ -103,6 +125,7 @@ int main(void)
     TCase *rules = tcase_create("rules");
     tcase_set_timeout(rules, 60);
     tcase_add_test(rules, test_empty_again_and_again);
+    tcase_add_test(rules, test_append_that_stands_still);
     tcase_add_test(rules, test_many_threads);
     suite_add_tcase(suite, rules);
     SRunner *runner = srunner_create(suite);

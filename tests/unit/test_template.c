@@ -650,8 +650,10 @@ START_TEST(test_wide)
     ck_assert_uint_eq(counts().sequences, 2);
     ck_assert_uint_eq(counts().instances, 2);
     ck_assert_uint_eq(run_wide(0, 1, 40, &result), 40);
-    ck_assert_uint_eq(run_wide(1, 1, 20, &result), 20); /* another stream gets an instance of its own */
+    ck_assert_uint_eq(run_wide(1, 1, 20, &result), 0); /* it is in flight: another stream gets one, of the size that fits */
+    ck_assert_uint_eq(run_wide(1, 1, 20, &result), 20);
     ck_assert_uint_eq(counts().instances, 3);
+    ck_assert_uint_eq(counts().bytes, (8 + 64 + 32) * 86016);
     synchronize(0);
     synchronize(1);
     hdrt__templates_destroy(templates);
@@ -855,7 +857,7 @@ START_TEST(test_launch_fails)
 }
 END_TEST
 
-/* A node that cannot be switched off: nothing goes out by that template, nor by another one of it soon. */
+/* A node that cannot be switched: that instance goes, and from then on what comes is cut, as on an older driver. */
 START_TEST(test_switch_fails)
 {
     make_words();
@@ -864,9 +866,64 @@ START_TEST(test_switch_fails)
     inject("cuGraphNodeSetEnabled:3=2");
     check_wide(40, 0);
     inject(NULL);
-    ck_assert_uint_eq(counts().sequences, 0);
-    check_wide(64, 0);
-    check_wide(64, 0);
+    ck_assert_uint_eq(counts().instances, 0);
+    check_wide(64, 64);
+    check_wide(40, 0);
+    check_wide(40, 32);
+    ck_assert_uint_eq(hdrt__templates_wide_rest(templates, 63), 7);
+}
+END_TEST
+
+/* The template for one kernel that was refused while it is in flight makes room for another. */
+START_TEST(test_refused_in_flight)
+{
+    uint32_t served = 0;
+    for (int i = 0; i < 200; i++) {
+        run_loop(0, numbered, 1, (uint32_t)i, 1, false);
+        synchronize(0);
+    }
+    run_loop(0, numbered, 1, 500, 1, false); /* in flight */
+    ck_assert_uint_eq(counts().instances, 1);
+    inject("cuGraphExecKernelNodeSetParams:1=2");
+    run_loop(0, numbered, 1, 501, 1, false);
+    inject(NULL);
+    synchronize(0);
+    for (int i = 0; i < 3000; i++) {
+        served += run_loop(0, numbered, 1, (uint32_t)i, 1, false);
+        synchronize(0);
+    }
+    ck_assert_uint_ge(served, 1500);
+    check_sum(0);
+}
+END_TEST
+
+/* Whatever comes, and whatever fails of it: as many words are written as are said to have gone, the first ones. */
+START_TEST(test_wide_at_random)
+{
+    static const char *const rules[] = {NULL, "cuGraphExecKernelNodeSetParams:p0.01@9=2", "cuGraphNodeSetEnabled:p0.01@7=2"};
+    uint32_t state = 11, words[WIDE];
+    make_words();
+    for (size_t rule = 0; rule < sizeof rules / sizeof rules[0]; rule++) {
+        inject(rules[rule]);
+        for (int i = 0; i < 500; i++) {
+            hdcu_result result;
+            uint32_t count = random_number(&state) % (random_number(&state) % 4 ? 70 : 300);
+            uint32_t stream = random_number(&state) % STREAMS;
+            CU_OK(DRIVER->cuMemsetD32(sums, 0, STREAMS + WIDE));
+            uint32_t went = run_wide(stream, random_number(&state) % 2, count, &result);
+            CU_OK(result);
+            CU_OK(DRIVER->cuStreamSynchronize(streams[stream]));
+            if (random_number(&state) % 3) {
+                synchronize(stream); /* else it counts as in flight */
+            }
+            CU_OK(DRIVER->cuMemcpyDtoH(words, sums + STREAMS * sizeof(uint32_t), sizeof words));
+            for (uint32_t j = 0; j < WIDE; j++) {
+                ck_assert_int_eq(words[j] != 0, j < went);
+            }
+        }
+        inject(NULL);
+    }
+    ck_assert_uint_ge(counts().kernels, 10000);
 }
 END_TEST
 
@@ -952,6 +1009,8 @@ int main(void)
     tcase_add_test(failures, test_each_call_fails);
     tcase_add_test(failures, test_launch_fails);
     tcase_add_test(failures, test_switch_fails);
+    tcase_add_test(failures, test_refused_in_flight);
+    tcase_add_test(failures, test_wide_at_random);
     tcase_add_test(failures, test_each_allocation_fails);
     tcase_add_test(failures, test_lost);
     add_soft_tcase(suite, failures, "failures");

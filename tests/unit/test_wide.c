@@ -31,7 +31,6 @@ static const char spin_ptx[] =
 
 static void setup(void)
 {
-    setenv("HDRT_STREAMS", "1", 1); /* so that whatever else is launched comes into the piece's stream */
     setup_device();
     module = load_kernels();
     stamp = kernel_of(module, "stamp");
@@ -45,6 +44,12 @@ static void setup(void)
     wide = hdrt__wide_create();
     CK_OK(hdrt__device_enter(dev, &scope));
     CK_OK(hdrt__scheduler_stream(queues[0]->scheduler, queues[0]->class, &stream));
+}
+
+static void setup_one_stream(void)
+{
+    setenv("HDRT_STREAMS", "1", 1); /* so that whatever else is launched comes into the piece's stream */
+    setup();
 }
 
 static void teardown(void)
@@ -126,15 +131,16 @@ START_TEST(nothing_gets_before_its_mark)
 }
 END_TEST
 
-/* Queues that each hold a launch, through the pieces. \return how many commands that took. */
-static unsigned long long go_together(hdrt__together *together, hdrt_queue **many, uint32_t count)
+/* A launch in each queue, whose committer this thread is, through the pieces. `us`: how long it is expected to take. */
+static void add_together(hdrt__together *together, hdrt_queue **many, uint32_t count, hdrt_kernel *kernel, hdrt_ptr address,
+                         uint32_t us)
 {
-    unsigned long long before = calls_of("cuGraphLaunch") + calls_of("cuLaunchKernel");
     uint32_t value = 7;
-    atomic_store(&stamp->expected_us, 2 * HDRT__TOGETHER_LEAST_US);
     for (uint32_t i = 0; i < count; i++) {
         ck_assert(hdrt__committer_take(many[i], HDRT__COMMITTER_NONE));
-        CK_OK(hdrt_launch(many[i], stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(words, value)));
+        CK_OK(kernel == stamp ? hdrt_launch(many[i], kernel, hdrt_grid_1d(1, 1), HDRT_ARGS(address, value))
+                              : hdrt_launch(many[i], kernel, hdrt_grid_1d(1, 1), HDRT_ARGS(address)));
+        atomic_store(&kernel->expected_us, us);
         hdrt__queue_hold(many[i]);
         ck_assert(hdrt__together_add(together, many[i]));
     }
@@ -147,6 +153,13 @@ static unsigned long long go_together(hdrt__together *together, hdrt_queue **man
         }
     }
     hdrt__together_finish(together);
+}
+
+/* \return how many commands that took, when all is over. */
+static unsigned long long go_together(hdrt__together *together, hdrt_queue **many, uint32_t count)
+{
+    unsigned long long before = calls_of("cuGraphLaunch") + calls_of("cuLaunchKernel");
+    add_together(together, many, count, stamp, words, 2 * HDRT__TOGETHER_LEAST_US);
     for (uint32_t i = 0; i < count; i++) {
         CK_OK(hdrt_queue_synchronize(many[i]));
     }
@@ -178,23 +191,87 @@ START_TEST(the_last_few_are_a_piece_too)
 }
 END_TEST
 
-/* Others are awaited after those that came soon after others, and not for ever. */
+/* In a steady flow nothing is what is left of many: each kernel goes by itself. */
+START_TEST(one_at_a_time_is_no_piece)
+{
+    hdrt__together *together = hdrt__together_create();
+    unsigned long long switched;
+    uint32_t quiet = 0;
+    ck_assert_ptr_nonnull(together);
+    for (int round = 0; round < 8; round++) {
+        go_together(together, queues, COUNT); /* now there is a template that could serve fewer */
+    }
+    for (int i = 0; i < 50; i++) {
+        usleep(300);
+        switched = calls_of("cuGraphNodeSetEnabled");
+        go_together(together, queues, 1);
+        quiet += calls_of("cuGraphNodeSetEnabled") == switched;
+    }
+    ck_assert_uint_eq(quiet, 50);
+    hdrt__together_destroy(together);
+}
+END_TEST
+
+/* Few are not held back until one of the streams for pieces is idle: perhaps that waits for them. */
+START_TEST(few_are_not_held)
+{
+    enum { MANY = HDRT__WIDE_LIMIT, PIECES = HDRT__WIDE_STREAMS * COUNT, LONG_US = 1000000 };
+    hdrt_queue *many[MANY];
+    hdrt__together *together = hdrt__together_create();
+    void *memory;
+    CK_OK(hdrt_host_alloc(dev, 64, &memory));
+    _Atomic uint32_t *flag = memory;
+    hdrt_ptr address = (hdrt_ptr)(uintptr_t)memory;
+    ck_assert_ptr_nonnull(together);
+    for (uint32_t i = 0; i < MANY; i++) {
+        many[i] = make_queue("many");
+    }
+    atomic_store(flag, 1);
+    for (int round = 0; round < 4; round++) { /* a larger template is there, and free */
+        add_together(together, many, MANY, spin, address, 2 * HDRT__TOGETHER_LEAST_US);
+        for (uint32_t i = 0; i < MANY; i++) {
+            CK_OK(hdrt_queue_synchronize(many[i]));
+        }
+    }
+    for (int round = 0; round < 4; round++) {
+        atomic_store(flag, round < 3); /* the last one spins until the host says so */
+        for (uint32_t i = 0; i < PIECES; i += COUNT) {
+            add_together(together, many + i, COUNT, spin, address, 2 * HDRT__TOGETHER_LEAST_US);
+        }
+        uint64_t begin = hdrt__now_ns();
+        add_together(together, many + PIECES, 1, spin, address, LONG_US);
+        ck_assert_uint_lt(hdrt__now_ns() - begin, LONG_US * UINT64_C(1000));
+        atomic_store(flag, 1);
+        for (uint32_t i = 0; i < MANY; i++) {
+            CK_OK(hdrt_queue_synchronize(many[i]));
+        }
+    }
+    hdrt__together_destroy(together);
+    for (uint32_t i = 0; i < MANY; i++) {
+        hdrt_queue_destroy(many[i]);
+    }
+    CK_OK(hdrt_host_free(dev, memory));
+}
+END_TEST
+
+/* Others are awaited after many that came soon after many, and not for ever. */
 START_TEST(others_are_awaited_where_they_came_again)
 {
     hdrt__together *together = hdrt__together_create();
     uint64_t until = 0;
     ck_assert_ptr_nonnull(together);
-    go_together(together, queues, 3);
-    ck_assert_uint_eq(hdrt__together_awaited_until(together), 0);
-    for (int tries = 0; tries < 50 && !until; tries++) { /* unless the machine is slow just then */
+    for (int tries = 0; tries < 100 && !until; tries++) { /* when there is a template, and the machine is not slow just then */
         usleep(3000);
-        go_together(together, queues, 3);
+        go_together(together, queues, COUNT);
         until = hdrt__together_awaited_until(together);
     }
     ck_assert_uint_ne(until, 0);
     ck_assert_uint_le(until, hdrt__now_ns() + 20000000);
+    usleep(3000);
+    go_together(together, queues, 3); /* not after few */
+    ck_assert_uint_eq(hdrt__together_awaited_until(together), 0);
     usleep(30000);
-    go_together(together, queues, 3);
+    go_together(together, queues, COUNT); /* nor after many that came late */
     ck_assert_uint_eq(hdrt__together_awaited_until(together), 0);
     hdrt__together_destroy(together);
 }
@@ -203,13 +280,18 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("wide");
-    TCase *tcase = tcase_create("wide");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, a_piece_can_be_waited_for_at_once);
-    tcase_add_test(tcase, nothing_gets_before_its_mark);
-    tcase_add_test(tcase, the_last_few_are_a_piece_too);
-    tcase_add_test(tcase, others_are_awaited_where_they_came_again);
-    add_soft_tcase(suite, tcase, "one stream");
+    TCase *one = tcase_create("one stream"), *streams = tcase_create("streams");
+    tcase_add_checked_fixture(one, setup_one_stream, teardown);
+    tcase_set_timeout(one, 60);
+    tcase_add_test(one, a_piece_can_be_waited_for_at_once);
+    tcase_add_test(one, nothing_gets_before_its_mark);
+    add_soft_tcase(suite, one, "one stream");
+    tcase_add_checked_fixture(streams, setup, teardown);
+    tcase_set_timeout(streams, 60);
+    tcase_add_test(streams, the_last_few_are_a_piece_too);
+    tcase_add_test(streams, one_at_a_time_is_no_piece);
+    tcase_add_test(streams, few_are_not_held);
+    tcase_add_test(streams, others_are_awaited_where_they_came_again);
+    add_soft_tcase(suite, streams, "commands are counted");
     return run_suite(suite);
 }
