@@ -417,10 +417,15 @@ void hdrt__queue_end_values(hdrt_queue *queue)
 
 /* ---- ending ------------------------------------------------------------------------------------------------------ */
 
-/* Its waits may be for work of others that no flight of its own stands for: let one. */
+/* Its waits may be for work of others that no flight of its own stands for: let one. (Not after it has failed, which may be
+ * at any moment: nothing would drop it, and whoever serves the queue would turn round for ever.) */
 static void leave_flight(hdrt_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
+    if (atomic_load(&queue->state) != HDRT__QUEUE_OPEN) {
+        pthread_mutex_unlock(&queue->lock);
+        return;
+    }
     if (hdrt__queue_add_flight(queue)) {
         atomic_store(&queue->closed, HDRT__CLOSED_FLIGHT);
     } else {
@@ -439,7 +444,7 @@ void hdrt__queue_close(hdrt_queue *queue)
     hdrt__timeline_end(queue->entry.timeline, position, never); /* who waits for more holds the queue */
     hdrt__failure_drop(never);
     if (position > atomic_load(&queue->entry.timeline->completed)) {
-        if (atomic_load(&queue->state) == HDRT__QUEUE_OPEN && !hdrt__device_is_lost(queue->device)) {
+        if (!hdrt__device_is_lost(queue->device)) {
             leave_flight(queue);
         }
         hdrt__dispatcher_wake(queue); /* on a lost device, to drop what is there */

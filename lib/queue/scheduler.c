@@ -49,6 +49,8 @@ static void read_switches(hdrt__scheduler *scheduler)
     unsigned long streams = limit ? strtoul(limit, NULL, 10) : 0;
     scheduler->elision = read_elision();
     scheduler->eager = recording && strcmp(recording, "eager") == 0;
+    const char *dispatchers = hdrt__environment(HDRT__ENV_DISPATCHERS);
+    scheduler->two = dispatchers ? strcmp(dispatchers, "2") == 0 : hdrt__processors() >= PROCESSORS_FOR_TWO;
     scheduler->stream_limit = streams && streams < HDRT__STREAM_LIMIT ? (uint32_t)streams : HDRT__STREAM_LIMIT;
 }
 
@@ -108,8 +110,7 @@ static void *scheduler_create(void *argument)
     if (!scheduler->templates) {
         goto destroy;
     }
-    uint32_t count = hdrt__processors() >= PROCESSORS_FOR_TWO ? 2 : 1;
-    while (scheduler->dispatcher_count < count) {
+    while (scheduler->dispatcher_count < (scheduler->two ? 2 : 1)) {
         hdrt__dispatcher *dispatcher = hdrt__dispatcher_create(scheduler, scheduler->dispatcher_count);
         if (!dispatcher) {
             goto destroy;

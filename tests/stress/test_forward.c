@@ -246,6 +246,7 @@ static void run_batch(uint64_t batch)
     snprintf(policy, sizeof policy, policies[batch % 3], (unsigned long long)batch + 1);
     setenv("HDSOFT_POLICY", policy, 1);
     setenv("HDRT_STREAMS", batch % 2 ? "8" : "2", 1);
+    setenv("HDRT_DISPATCHERS", batch % 4 < 2 ? "2" : "1", 1);
     stand_open(&s);
     for (uint64_t seed = batch * SEEDS; seed < (batch + 1) * SEEDS; seed++) {
         make_forward(&f, seed);

@@ -55,6 +55,7 @@ static void run_batch(uint64_t batch)
     setenv("HDRT_RECORDING", c.recording, 1);
     setenv("HDRT_TEMPLATES", c.templates, 1);
     setenv("HDRT_STREAMS", c.streams, 1);
+    setenv("HDRT_DISPATCHERS", batch / 2 % 2 ? "2" : "1", 1);
     setenv("HDSOFT_POLICY", c.policy, 1);
     setenv("HDSOFT_DEVICES", "2", 1);
     setenv("HDSOFT_CHECK", c.race ? "race" : "", 1);

@@ -5,12 +5,17 @@
  */
 #include "device_fixture.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 
+#include "base/status.h"
 #include "child.h"
 #include "device/device.h"
 #include "driver/cuda_symbols.h"
+#include "driver/thread.h"
+#include "queue/commit.h"
 #include "queue/queue.h"
 #include "queue/stream.h"
 
@@ -701,10 +706,48 @@ static TCase *add_tcase(Suite *suite, const char *name, void (*setup)(void))
     return tcase;
 }
 
-int main(void)
+static void *destroy(void *queue)
 {
-    Suite *suite = suite_create("scheduler");
-    TCase *tcase = add_tcase(suite, "scheduler", setup_device);
+    hdrt_queue_destroy(queue);
+    return NULL;
+}
+
+/* What it leaves to be told of its end is not enqueued behind what is dropped: nobody could serve the queue to its end. */
+START_TEST(a_queue_that_fails_while_it_is_destroyed_ends)
+{
+    pthread_t thread;
+    hdrt_queue *queue = make_with(HDRT_SUBMISSION_DISPATCHER, 0);
+    hdrt__queue_hold(queue);
+    ck_assert(hdrt__committer_take(queue, HDRT__COMMITTER_NONE));
+    enqueue_note(queue, 0); /* so that it has something to end with */
+    pthread_mutex_lock(&queue->lock);
+    ck_assert_int_eq(pthread_create(&thread, NULL, destroy, queue), 0);
+    while (!atomic_load(&queue->closed)) {
+        sched_yield();
+    }
+    usleep(5000);
+    queue->dropped = hdrt__queue_position(queue); /* as hdrt__queue_fail does */
+    atomic_store(&queue->state, HDRT__QUEUE_FAILED);
+    pthread_mutex_unlock(&queue->lock);
+    pthread_join(thread, NULL);
+    hdrt__committer_leave(queue);
+    while (atomic_load(&queue->ring.consumed) != atomic_load(&queue->ring.published)) {
+        sched_yield(); /* for ever, if nobody can */
+    }
+    hdrt__queue_drop(queue);
+    CK_OK(hdrt_device_synchronize(dev));
+}
+END_TEST
+
+static void setup_two_dispatchers(void)
+{
+    setenv("HDRT_DISPATCHERS", "2", 1);
+    setup_device();
+}
+
+static void add_rules(Suite *suite, const char *name, SFun fixture)
+{
+    TCase *tcase = add_tcase(suite, name, fixture);
     tcase_add_test(tcase, a_chain_of_waits_before_their_records);
     tcase_add_test(tcase, producers_that_end_fail_their_waiters);
     tcase_add_loop_test(tcase, cycles_are_told, 0, 4);
@@ -719,6 +762,14 @@ int main(void)
     tcase_add_test(tcase, queues_come_and_go_without_the_driver);
     tcase_add_test(tcase, idle_queues_own_no_ring);
     tcase_add_loop_test(tcase, a_wait_holds_up_nothing_before_it, 0, 2);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler");
+    add_rules(suite, "scheduler", setup_device);
+    add_rules(suite, "two dispatchers", setup_two_dispatchers);
+    tcase_add_test(add_tcase(suite, "ending", setup_device), a_queue_that_fails_while_it_is_destroyed_ends);
     tcase_add_test(add_tcase(suite, "two devices", setup_two), queues_of_two_devices_wait_for_each_other);
     tcase_add_test(add_tcase(suite, "few streams", setup_few_streams), streams_stay_within_their_limit);
     return run_suite(suite);
