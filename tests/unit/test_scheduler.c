@@ -726,9 +726,12 @@ START_TEST(a_queue_that_fails_while_it_is_destroyed_ends)
         sched_yield();
     }
     usleep(5000);
-    queue->dropped = hdrt__queue_position(queue); /* as hdrt__queue_fail does */
+    hdrt__failure *failure = hdrt__failure_create(HDRT_ERROR_QUEUE_FAILED, "a test"); /* the rest of hdrt__queue_fail */
+    queue->dropped = hdrt__queue_position(queue);
     atomic_store(&queue->state, HDRT__QUEUE_FAILED);
+    hdrt__timeline_fail(queue->entry.timeline, 1, failure);
     pthread_mutex_unlock(&queue->lock);
+    hdrt__failure_drop(failure);
     pthread_join(thread, NULL);
     hdrt__committer_leave(queue);
     while (atomic_load(&queue->ring.consumed) != atomic_load(&queue->ring.published)) {
