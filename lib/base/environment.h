@@ -20,7 +20,7 @@
     X(LIBEXEC, "HDRT_LIBEXEC", "path", "folder of hdrt-cc, libhdsoft.so and the device prelude")                       \
     X(RECORD, "HDRT_RECORD", "path", "file to which each compile is appended, for 'hdjit precompile'")                 \
     X(STREAMS, "HDRT_STREAMS", "number", "most streams that queues share on a device; 128")                            \
-    X(DISPATCHERS, "HDRT_DISPATCHERS", "number", "threads of a device that hand over: 1, or 2 as with eight processors")     \
+    X(DISPATCHERS, "HDRT_DISPATCHERS", "number", "threads of a device that hand over: 1 or 2")                         \
     X(TEMPLATES, "HDRT_TEMPLATES", "choice", "off: launch kernels one by one, for comparison")                         \
     X(ELISION, "HDRT_ELISION", "choice", "waits left out: none, stream, pairwise or transitive, for comparison")       \
     X(RECORDING, "HDRT_RECORDING", "choice", "eager: a mark after every operation, for comparison")                    \

@@ -49,9 +49,16 @@ static void read_switches(hdrt__scheduler *scheduler)
     unsigned long streams = limit ? strtoul(limit, NULL, 10) : 0;
     scheduler->elision = read_elision();
     scheduler->eager = recording && strcmp(recording, "eager") == 0;
-    const char *dispatchers = hdrt__environment(HDRT__ENV_DISPATCHERS);
-    scheduler->two = dispatchers ? strcmp(dispatchers, "2") == 0 : hdrt__processors() >= PROCESSORS_FOR_TWO;
     scheduler->stream_limit = streams && streams < HDRT__STREAM_LIMIT ? (uint32_t)streams : HDRT__STREAM_LIMIT;
+}
+
+static uint32_t dispatchers_wanted(void)
+{
+    const char *value = hdrt__environment(HDRT__ENV_DISPATCHERS);
+    if (value && (strcmp(value, "1") == 0 || strcmp(value, "2") == 0)) {
+        return (uint32_t)(value[0] - '0');
+    }
+    return hdrt__processors() >= PROCESSORS_FOR_TWO ? 2 : 1;
 }
 
 static void drop_streams(hdrt__scheduler *scheduler)
@@ -110,7 +117,8 @@ static void *scheduler_create(void *argument)
     if (!scheduler->templates) {
         goto destroy;
     }
-    while (scheduler->dispatcher_count < (scheduler->two ? 2 : 1)) {
+    uint32_t count = dispatchers_wanted();
+    while (scheduler->dispatcher_count < count) {
         hdrt__dispatcher *dispatcher = hdrt__dispatcher_create(scheduler, scheduler->dispatcher_count);
         if (!dispatcher) {
             goto destroy;

@@ -65,7 +65,6 @@ typedef struct hdrt__scheduler {
     hdrt__stream *blocking;    /* for copies of pageable memory, whose calls wait for the GPU */
     hdrt__dispatcher *dispatchers[HDRT__DISPATCHERS];
     uint32_t dispatcher_count;
-    bool two; /* dispatchers are to be there, and not one */
 } hdrt__scheduler;
 
 /* The device's scheduler, made on first use. Inside the device's scope. NULL with a message on failure. */

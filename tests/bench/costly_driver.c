@@ -8,10 +8,12 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "driver/cuda_abi.h"
 #include "driver/cuda_symbols.h"
+
+#include "clock.h"
+#include "costly_driver.h"
 
 static double scale = 1, launch_ns = 2900, graph_ns = 820, node_ns = 800;
 static const double build_ns = 17000, build_node_ns = 9500, record_ns = 1000, query_ns = 1500;
@@ -27,16 +29,7 @@ struct costly_graph {
 };
 static unsigned long launches; /* by the one thread that launches at a time */
 
-/* What it did, for who measures (overhead.c has the same list). */
-enum { LAUNCHES, GRAPHS, NODES, BUILDS, RECORDS, QUERIES, SPENT_NS, COUNTS };
 __attribute__((visibility("default"))) unsigned long costly_counts[COUNTS];
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
 
 static hdcu_result spend(int what, double ns)
 {

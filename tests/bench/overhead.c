@@ -10,15 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
+#include "costly_driver.h"
 #include "patterns.h"
 
 #define KERNELS 1024u
 #define LAUNCHES_EACH 20000u
 #define ROUNDS 9
-
-enum { LAUNCHES, GRAPHS, NODES, BUILDS, RECORDS, QUERIES, SPENT_NS, COUNTS }; /* costly_driver.c */
 
 static hdrt_device *device;
 static hdrt_kernel *kernels[KERNELS];
@@ -33,13 +32,6 @@ static void must(hdrt_status status, const char *call)
     }
 }
 #define OK(call) must(call, #call)
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
 
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
 

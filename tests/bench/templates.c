@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "device/device.h"
 #include "jit/kernel.h"
 #include "queue/template_sequence.h"
 
+#include "clock.h"
 #include "patterns.h"
 
 #define KERNELS 1024u
@@ -50,13 +50,6 @@ static void must_be_ok(hdrt_status status, const char *call)
     }
 }
 #define OK(call) must_be_ok(call, #call)
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
 
 static void load(void)
 {

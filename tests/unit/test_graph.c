@@ -553,6 +553,7 @@ START_TEST(the_device_may_be_closed_first)
     hdrt_queue *queue;
     hdrt_graph *late;
     hdrt_ptr memory;
+    char bytes[64];
     CK_OK(hdrt_device_open(runtime, 0, NULL, &device));
     CK_OK(hdrt_queue_create(device, NULL, &queue));
     CK_OK(hdrt_alloc(queue, 64, &memory));
@@ -562,8 +563,13 @@ START_TEST(the_device_may_be_closed_first)
     CK_OK(hdrt_graph_end(late));
     hdrt_runtime_destroy(runtime);
     hdrt_device_close(device);
+    CK_OK(hdrt_fill(queue, memory, "y", 1, 64));
     CK_OK(hdrt_graph_replay(queue, late));
+    CK_OK(hdrt_copy_dtoh(queue, bytes, memory, sizeof bytes));
     CK_OK(hdrt_queue_synchronize(queue));
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        ck_assert_int_eq(bytes[i], 'x');
+    }
     CK_OK(hdrt_free(queue, memory));
     CK_OK(hdrt_queue_synchronize(queue));
     hdrt_queue_destroy(queue);
@@ -685,12 +691,15 @@ static hdrt_status record_and_replay(void)
 START_TEST(every_allocation_may_fail)
 {
     hdrt_status status = HDRT_OK;
+    uint32_t refused = 0;
     CK_OK(record_and_replay());
     FAILING_MALLOC_EACH(n) {
         status = record_and_replay();
+        refused += status != HDRT_OK;
         hdrt_queue_clear_error(c);
     }
     CK_OK(status);
+    ck_assert_uint_ge(refused, 3);
     CK_OK(record_and_replay());
 }
 END_TEST
