@@ -351,6 +351,145 @@ static void type_misuse(const check *self)
     STATUS(cuGraphKernelNodeGetParams(node, NULL));
 }
 
+/* ---- kernels in launch order ---- */
+
+static const hdcu_graph_edge launch_order = {.from_port = HDCU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER,
+                                             .type = HDCU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+
+static hdcu_result add_behind(hdcu_graph graph, hdcu_graph_node after, hdcu_graph_edge edge,
+                              const hdcu_kernel_node_params *params, hdcu_graph_node *out)
+{
+    hdcu_graph_node_params of = {.type = HDCU_GRAPH_NODE_TYPE_KERNEL};
+    of.kernel = *params;
+    return cu.cuGraphAddNode(out, graph, &after, &edge, 1, &of);
+}
+
+/* The first ends when the second has run. */
+static hdcu_graph made_in_launch_order(hdcu_pointer *p, uint32_t *value, hdcu_graph_node nodes[2])
+{
+    hdcu_graph graph = graph_made();
+    hdcu_kernel_node_params spins = store_params(ARGUMENTS(p)), stores = store_params(ARGUMENTS(p, value));
+    spins.function = KERNEL("spin");
+    nodes[0] = kernel_added(graph, NULL, &spins);
+    say("%u", add_behind(graph, nodes[0], launch_order, &stores, &nodes[1]));
+    return graph;
+}
+
+static void in_launch_order(const check *self)
+{
+    (void)self;
+    hdcu_pointer p = new_bytes(4);
+    uint32_t value = 3;
+    hdcu_graph_node nodes[2] = {NULL, NULL};
+    graph_run(made_in_launch_order(&p, &value, nodes));
+    say("%u", word_at(p));
+}
+
+static void launch_order_copied(const check *self)
+{
+    (void)self;
+    hdcu_pointer p = new_bytes(4);
+    uint32_t value = 4;
+    hdcu_graph_node nodes[2] = {NULL, NULL};
+    hdcu_graph copied = NULL;
+    STATUS(cuGraphClone(&copied, made_in_launch_order(&p, &value, nodes)));
+    graph_run(copied);
+    say("%u", word_at(p));
+}
+
+/* What is off has begun as soon as it can. */
+static void launch_order_off(const check *self)
+{
+    (void)self;
+    hdcu_pointer p = new_bytes(4);
+    uint32_t value = 5;
+    hdcu_graph_node nodes[2] = {NULL, NULL};
+    hdcu_graph_exec exec = exec_made(made_in_launch_order(&p, &value, nodes));
+    STATUS(cuGraphNodeSetEnabled(exec, nodes[0], 0));
+    exec_run(exec);
+    say("%u", word_at(p));
+    STATUS(cuGraphNodeSetEnabled(exec, nodes[1], 0));
+    set_word(p, 6);
+    STATUS(cuGraphNodeSetEnabled(exec, nodes[0], 1));
+    exec_run(exec);
+    say("%u", word_at(p));
+}
+
+/* Those that know nothing of kinds of edges. */
+static void launch_order_lists(const check *self)
+{
+    (void)self;
+    hdcu_pointer p = new_bytes(4);
+    uint32_t value = 7;
+    hdcu_graph_node nodes[2] = {NULL, NULL}, from[2], to[2];
+    hdcu_graph graph = made_in_launch_order(&p, &value, nodes);
+    size_t count = 77;
+    STATUS(cuGraphGetEdges(graph, NULL, NULL, &count));
+    say("%zu", count);
+    count = 2;
+    STATUS(cuGraphGetEdges(graph, from, to, &count));
+    say("%zu", count);
+    STATUS(cuGraphNodeGetDependencies(nodes[1], NULL, &count));
+    count = 2;
+    STATUS(cuGraphNodeGetDependencies(nodes[1], from, &count));
+    count = 2;
+    STATUS(cuGraphNodeGetDependentNodes(nodes[0], to, &count));
+    STATUS(cuGraphAddDependencies(graph, &nodes[0], &nodes[1], 1));
+    STATUS(cuGraphRemoveDependencies(graph, &nodes[0], &nodes[1], 1));
+    count = 77;
+    STATUS(cuGraphGetEdges(graph, NULL, NULL, &count));
+    say("%zu", count);
+}
+
+static void launch_order_misuse(const check *self)
+{
+    (void)self;
+    hdcu_pointer p = new_bytes(4);
+    uint32_t value = 8;
+    hdcu_graph graph = graph_made();
+    hdcu_kernel_node_params stores = store_params(ARGUMENTS(&p, &value));
+    hdcu_graph_node first = kernel_added(graph, NULL, &stores), empty = empty_added(graph, NULL), node = NULL;
+    hdcu_graph_edge edge = launch_order;
+    say("%u", add_behind(graph, empty, edge, &stores, &node));
+    edge.to_port = 1;
+    say("%u", add_behind(graph, first, edge, &stores, &node));
+    edge = launch_order;
+    edge.reserved[4] = 1;
+    say("%u", add_behind(graph, first, edge, &stores, &node));
+    edge = (hdcu_graph_edge){.from_port = HDCU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER};
+    say("%u", add_behind(graph, first, edge, &stores, &node));
+    edge = (hdcu_graph_edge){.type = HDCU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+    say("%u", add_behind(graph, first, edge, &stores, &node));
+    hdcu_graph_node_params of = {.type = HDCU_GRAPH_NODE_TYPE_EMPTY};
+    STATUS(cuGraphAddNode(&node, graph, &first, &launch_order, 1, &of));
+    size_t count = 77;
+    STATUS(cuGraphGetNodes(graph, NULL, &count));
+    say("%zu", count);
+}
+
+/* An instance made with one kind of edge, and a graph with another. */
+static void launch_order_update(const check *self)
+{
+    (void)self;
+    hdcu_pointer p = new_bytes(4);
+    uint32_t value = 9;
+    hdcu_graph_node nodes[2] = {NULL, NULL}, behind = NULL;
+    hdcu_graph_exec exec = exec_made(made_in_launch_order(&p, &value, nodes));
+    hdcu_graph plain = graph_made(), same;
+    hdcu_kernel_node_params spins = store_params(ARGUMENTS(&p)), stores = store_params(ARGUMENTS(&p, &value));
+    spins.function = KERNEL("spin");
+    behind = kernel_added(plain, NULL, &spins);
+    kernel_added(plain, behind, &stores);
+    hdcu_graph_update_result result = {0};
+    STATUS(cuGraphExecUpdate(exec, plain, &result));
+    say("%u", result.result);
+    value = 10;
+    same = made_in_launch_order(&p, &value, nodes);
+    STATUS(cuGraphExecUpdate(exec, same, &result));
+    exec_run(exec);
+    say("%u", word_at(p));
+}
+
 #define BAD(text, which) {.name = "kernel node: " text, .run = kernel_misuse, .number = which}
 
 static const check checks[] = {
@@ -389,6 +528,12 @@ static const check checks[] = {
     {.name = "duplicate dependency", .run = duplicate_dependency},
     {.name = "clone", .run = clone},
     {.name = "type misuse", .run = type_misuse},
+    {.name = "launch order", .run = in_launch_order},
+    {.name = "launch order: clone", .run = launch_order_copied},
+    {.name = "launch order: off", .run = launch_order_off},
+    {.name = "launch order: lists", .run = launch_order_lists},
+    {.name = "launch order: misuse", .run = launch_order_misuse},
+    {.name = "launch order: update", .run = launch_order_update},
 };
 
 const area area_graph = {"graph", NEEDS_CONTEXT, checks, COUNT_OF(checks)};

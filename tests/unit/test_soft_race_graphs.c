@@ -123,15 +123,20 @@ END_TEST
 
 /* ---- graphs by hand ---- */
 
+static hdcu_kernel_node_params kernel_parameters(const char *name, void **arguments)
+{
+    hdcu_function function;
+    OK(cuModuleGetFunction(&function, race_module, name));
+    return (hdcu_kernel_node_params){.function = function, .grid_x = 1, .grid_y = 1, .grid_z = 1, .block_x = 32,
+                                     .block_y = 1, .block_z = 1, .params = arguments};
+}
+
 static hdcu_graph_node kernel_node(hdcu_graph graph, const char *name, unsigned n, const hdcu_graph_node *after,
                                    size_t count)
 {
-    hdcu_function function;
     hdcu_graph_node node;
-    OK(cuModuleGetFunction(&function, race_module, name));
     void *arguments[] = {&buffers[0], &n};
-    hdcu_kernel_node_params parameters = {.function = function, .grid_x = 1, .grid_y = 1, .grid_z = 1, .block_x = 32,
-                                          .block_y = 1, .block_z = 1, .params = arguments};
+    hdcu_kernel_node_params parameters = kernel_parameters(name, arguments);
     OK(cuGraphAddKernelNode(&node, graph, after, count, &parameters));
     return node;
 }
@@ -177,6 +182,41 @@ START_TEST(nodes)
     second = kernel_node(graph, "store", 25, &between, 1);
     ck_assert_uint_gt(races_of(graph), 0);
     (void)second;
+}
+END_TEST
+
+/* What follows in launch order comes after what the other comes after, and after nothing of the other. */
+static hdcu_graph_node in_launch_order(hdcu_graph graph, const char *name, unsigned n, hdcu_graph_node after)
+{
+    static const hdcu_graph_edge edge = {.from_port = HDCU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER,
+                                         .type = HDCU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+    hdcu_graph_node_params parameters = {.type = HDCU_GRAPH_NODE_TYPE_KERNEL};
+    hdcu_graph_node node;
+    void *arguments[] = {&buffers[0], &n};
+    parameters.kernel = kernel_parameters(name, arguments);
+    OK(cuGraphAddNode(&node, graph, &after, &edge, 1, &parameters));
+    return node;
+}
+
+START_TEST(launch_order)
+{
+    begin(_i);
+    hdcu_graph graph;
+    hdcu_graph_node first, second;
+    OK(cuGraphCreate(&graph, 0));
+    first = kernel_node(graph, "store", 20, NULL, 0);
+    second = kernel_node(graph, "load", 20, &first, 1);
+    in_launch_order(graph, "load", 20, second);
+    ck_assert_uint_eq(races_of(graph), 0);
+    OK(cuGraphCreate(&graph, 0));
+    first = kernel_node(graph, "store", 20, NULL, 0);
+    in_launch_order(graph, "load", 20, first);
+    ck_assert_uint_gt(races_of(graph), 0);
+    OK(cuGraphCreate(&graph, 0));
+    first = kernel_node(graph, "load", 20, NULL, 0);
+    second = in_launch_order(graph, "load", 20, first);
+    kernel_node(graph, "store", 20, &second, 1);
+    ck_assert_uint_gt(races_of(graph), 0); /* the first may still run */
 }
 END_TEST
 
@@ -250,6 +290,7 @@ int main(void)
     tcase_add_loop_test(all, programs_of_streams, 0, RACE_POLICIES);
     tcase_add_loop_test(all, programs_as_graphs, 0, RACE_POLICIES);
     tcase_add_loop_test(all, nodes, 0, RACE_POLICIES);
+    tcase_add_loop_test(all, launch_order, 0, RACE_POLICIES);
     tcase_add_loop_test(all, launches, 0, RACE_POLICIES);
     tcase_add_test(all, events_of_graphs);
     suite_add_tcase(suite, all);

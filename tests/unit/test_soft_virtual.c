@@ -219,6 +219,40 @@ START_TEST(graphs_run_wide)
 }
 END_TEST
 
+/* Kernels of so many blocks in launch order: each begins when all blocks of the one before have begun, a node's cost later.
+ * Two multiprocessors have room for four blocks. */
+static const struct {
+    unsigned kernels, blocks;
+    uint64_t ns;
+} rows[] = {{1, 1, 3100}, {4, 1, 3400}, {5, 1, 2 * 3000 + 100}, {2, 2, 3200}, {3, 2, 2 * 3000 + 100},
+          {2, 6, 3 * 3000 + 200}};
+
+START_TEST(graphs_in_launch_order)
+{
+    start("virtual:patience=0,node=100,launch=99999,instruction=0,block=3000,sms=2");
+    static const hdcu_graph_edge edge = {.from_port = HDCU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER,
+                                         .type = HDCU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+    hdcu_graph graph;
+    hdcu_graph_exec exec;
+    hdcu_graph_node node = NULL;
+    hdcu_graph_node_params params = {.type = HDCU_GRAPH_NODE_TYPE_KERNEL};
+    params.kernel = (hdcu_kernel_node_params){.function = function("empty"), .grid_x = rows[_i].blocks, .grid_y = 1,
+                                              .grid_z = 1, .block_x = 1024, .block_y = 1, .block_z = 1};
+    OK(cuGraphCreate(&graph, 0));
+    for (unsigned i = 0; i < rows[_i].kernels; i++)
+        OK(cuGraphAddNode(&node, graph, &node, &edge, i > 0, &params));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    hdcu_stream stream = new_stream(1);
+    for (unsigned round = 1; round <= 2; round++) { /* a launch is over when all of it is */
+        OK(cuGraphLaunch(exec, stream));
+        OK(cuStreamSynchronize(stream));
+        ck_assert_uint_eq(clock_now(), round * rows[_i].ns);
+    }
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
+}
+END_TEST
+
 START_TEST(child_graphs_keep_their_place)
 {
     start("virtual:patience=0,node=0,instruction=0,block=1000");
@@ -409,6 +443,7 @@ int main(void)
     tcase_add_test(group, priorities_get_room_first);
     LOOP(group, double_buffer, buffers);
     LOOP(group, graphs_run_wide, shapes);
+    LOOP(group, graphs_in_launch_order, rows);
     tcase_add_test(group, child_graphs_keep_their_place);
     tcase_add_test(group, the_clock);
     tcase_add_test(group, kernels_that_wait_for_each_other);

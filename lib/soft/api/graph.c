@@ -220,20 +220,44 @@ hdcu_result hdsoft__cuGraphAddChildGraphNode(hdcu_graph_node *out, hdcu_graph gr
     return added;
 }
 
+/* Kernels may follow in launch order, once all blocks of another have begun: whatever the type, as an H200's driver has it. */
+static bool is_in_launch_order(const hdcu_graph_edge *edge)
+{
+    return edge->from_port == HDCU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER;
+}
+
+static int check_edge(const hdcu_graph_edge *edge, hdcu_graph_node from, unsigned type)
+{
+    static const hdcu_graph_edge plain;
+    bool kernels = type == HDCU_GRAPH_NODE_TYPE_KERNEL && is_node(from) && from->type == HDCU_GRAPH_NODE_TYPE_KERNEL;
+    if (edge->to_port || edge->type > HDCU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ||
+        memcmp(edge->reserved, plain.reserved, sizeof plain.reserved))
+        return HDCU_ERROR_INVALID_VALUE;
+    switch (edge->from_port) {
+    case HDCU_GRAPH_KERNEL_NODE_PORT_DEFAULT: return edge->type ? HDCU_ERROR_INVALID_VALUE : 0;
+    case HDCU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER: return kernels ? 0 : HDCU_ERROR_INVALID_VALUE;
+    case HDCU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC: return HDCU_ERROR_NOT_SUPPORTED;
+    default: return HDCU_ERROR_INVALID_VALUE;
+    }
+}
+
 hdcu_result hdsoft__cuGraphAddNode(hdcu_graph_node *out, hdcu_graph graph, const hdcu_graph_node *dependencies,
                                    const hdcu_graph_edge *edges, size_t count, hdcu_graph_node_params *params)
 {
-    static const hdcu_graph_edge plain;
     static const hdcu_graph_node_params none;
     if (!params || memcmp(params->reserved0, none.reserved0, sizeof none.reserved0))
         return HDCU_ERROR_INVALID_VALUE;
-    for (size_t i = 0; edges && i < count; i++) {
-        if (memcmp(&edges[i], &plain, sizeof plain))
-            return HDCU_ERROR_NOT_SUPPORTED;
-    }
+    int status = 0;
+    for (size_t i = 0; !status && edges && dependencies && i < count; i++)
+        status = check_edge(&edges[i], dependencies[i], params->type);
+    if (status)
+        return (hdcu_result)status;
     switch (params->type) {
     case HDCU_GRAPH_NODE_TYPE_KERNEL:
-        return hdsoft__cuGraphAddKernelNode(out, graph, dependencies, count, &params->kernel);
+        status = hdsoft__cuGraphAddKernelNode(out, graph, dependencies, count, &params->kernel);
+        for (size_t i = 0; !status && edges && i < count; i++)
+            (*out)->dependencies[i].in_launch_order = is_in_launch_order(&edges[i]);
+        return (hdcu_result)status;
     case HDCU_GRAPH_NODE_TYPE_EMPTY: return hdsoft__cuGraphAddEmptyNode(out, graph, dependencies, count);
     default: return HDCU_ERROR_NOT_SUPPORTED;
     }
@@ -305,7 +329,7 @@ hdcu_result hdsoft__cuGraphAddDependencies(hdcu_graph graph, const hdcu_graph_no
 {
     int status = check_edges(graph, from, to, count);
     for (size_t i = 0; !status && i < count; i++)
-        status = hdsoft__graph_depend(to[i], from[i]);
+        status = hdsoft__graph_depend(to[i], (hdsoft__edge){from[i], false});
     return (hdcu_result)status;
 }
 
@@ -318,15 +342,17 @@ hdcu_result hdsoft__cuGraphRemoveDependencies(hdcu_graph graph, const hdcu_graph
     return (hdcu_result)status;
 }
 
-/* The protocol of all these lists: without an array only the count; else at most *count, the rest NULL. */
+/* The protocol of all these lists: without an array only the count; else at most *count, the rest NULL. What cannot be told
+ * in a list of nodes is no answer. */
 typedef struct node_list {
     hdcu_graph_node *nodes;
     size_t capacity, count;
+    bool lossy;
 } node_list;
 
 static node_list begin_list(hdcu_graph_node *nodes, const size_t *count)
 {
-    return (node_list){nodes, nodes ? *count : 0, 0};
+    return (node_list){nodes, nodes ? *count : 0, 0, false};
 }
 
 static void put(node_list *list, hdsoft__node *node)
@@ -336,8 +362,16 @@ static void put(node_list *list, hdsoft__node *node)
     list->count++;
 }
 
+static void put_end(node_list *list, hdsoft__node *node, const hdsoft__edge *edge)
+{
+    put(list, node);
+    list->lossy |= list->nodes && edge->in_launch_order;
+}
+
 static hdcu_result end_list(const node_list *list, size_t *count)
 {
+    if (list->lossy)
+        return HDCU_ERROR_LOSSY_QUERY;
     for (size_t i = list->count; i < list->capacity; i++)
         list->nodes[i] = NULL;
     *count = list->nodes && list->count > list->capacity ? list->capacity : list->count;
@@ -373,8 +407,9 @@ hdcu_result hdsoft__cuGraphGetEdges(hdcu_graph graph, hdcu_graph_node *from, hdc
     node_list sources = begin_list(from, count), targets = begin_list(to, count);
     for (size_t i = 0; i < graph->count; i++) {
         for (size_t d = 0; d < graph->nodes[i]->dependency_count; d++) {
-            put(&sources, graph->nodes[i]->dependencies[d]);
-            put(&targets, graph->nodes[i]);
+            const hdsoft__edge *edge = &graph->nodes[i]->dependencies[d];
+            put_end(&sources, edge->from, edge);
+            put_end(&targets, graph->nodes[i], edge);
         }
     }
     end_list(&targets, count);
@@ -395,7 +430,7 @@ hdcu_result hdsoft__cuGraphNodeGetDependencies(hdcu_graph_node node, hdcu_graph_
         return HDCU_ERROR_INVALID_VALUE;
     node_list list = begin_list(nodes, count);
     for (size_t i = 0; i < node->dependency_count; i++)
-        put(&list, node->dependencies[i]);
+        put_end(&list, node->dependencies[i].from, &node->dependencies[i]);
     return end_list(&list, count);
 }
 
@@ -407,8 +442,8 @@ hdcu_result hdsoft__cuGraphNodeGetDependentNodes(hdcu_graph_node node, hdcu_grap
     for (size_t i = 0; i < node->graph->count; i++) {
         hdsoft__node *other = node->graph->nodes[i];
         for (size_t d = 0; d < other->dependency_count; d++) {
-            if (other->dependencies[d] == node)
-                put(&list, other);
+            if (other->dependencies[d].from == node)
+                put_end(&list, other, &other->dependencies[d]);
         }
     }
     return end_list(&list, count);

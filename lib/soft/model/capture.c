@@ -97,7 +97,7 @@ static bool unjoined(const hdsoft__capture *capture)
     for (size_t i = graph->count; i-- > 0;) {
         const hdsoft__node *node = graph->nodes[i];
         for (size_t d = 0; d < node->dependency_count; d++)
-            node->dependencies[d]->mark |= node->mark;
+            node->dependencies[d].from->mark |= node->mark;
     }
     for (const hdsoft__stream *stream = origin->context->streams; stream; stream = stream->next) {
         for (size_t i = 0; stream->capture == capture && i < stream->capture_count; i++) {

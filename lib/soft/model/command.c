@@ -194,6 +194,25 @@ hdsoft__work *hdsoft__work_take(hdsoft__command *command, uint32_t index)
     return work;
 }
 
+/* Those that wait until it is done, or in launch order. Until it ends, its history is that of what comes before it. */
+static void release_followers(hdsoft__command *command, uint32_t place, uint32_t kind)
+{
+    const hdsoft__precedence *order = command->order;
+    for (uint32_t i = order ? order->first[place] : 0; order && i < order->first[place + 1]; i++) {
+        uint32_t follower = order->followers[i] & ~HDSOFT__IN_LAUNCH_ORDER;
+        if ((order->followers[i] & HDSOFT__IN_LAUNCH_ORDER) != kind)
+            continue;
+        hdsoft__history_follow(command->history, place, follower);
+        if (!--command->works[follower].waits)
+            command->ready[command->ready_count++] = follower;
+    }
+}
+
+void hdsoft__work_begun(hdsoft__work *work)
+{
+    release_followers(work->command, (uint32_t)(work - work->command->works), HDSOFT__IN_LAUNCH_ORDER);
+}
+
 void hdsoft__work_done(hdsoft__work *work)
 {
     hdsoft__command *command = work->command;
@@ -211,13 +230,7 @@ void hdsoft__work_done(hdsoft__work *work)
             break;
         }
     }
-    const hdsoft__precedence *order = command->order;
-    for (uint32_t i = order ? order->first[place] : 0; order && i < order->first[place + 1]; i++) {
-        uint32_t follower = order->followers[i];
-        hdsoft__history_follow(command->history, place, follower);
-        if (!--command->works[follower].waits)
-            command->ready[command->ready_count++] = follower;
-    }
+    release_followers(command, place, 0);
     if (!--command->works_left)
         complete(stream->context->device, stream);
 }
@@ -333,8 +346,10 @@ bool hdsoft__work_call(hdsoft__device *device, hdsoft__work *work)
 
 int hdsoft__work_step_only(hdsoft__device *device, hdsoft__work *work, uint64_t budget)
 {
-    if (!work->begun)
+    if (!work->begun) {
         hdsoft__trace_begin(work);
+        hdsoft__work_begun(work);
+    }
     work->begun = work->command->begun = true;
     if (!work->task)
         return 0;

@@ -43,6 +43,8 @@ int hdsoft__work_step_only(hdsoft__device *device, hdsoft__work *work, uint64_t 
 /* Give a host function to the caller thread, if that is free. */
 bool hdsoft__work_call(hdsoft__device *device, hdsoft__work *work);
 void hdsoft__work_done(hdsoft__work *work);
+/* All of it has begun: what follows it in launch order is ready. Once. */
+void hdsoft__work_begun(hdsoft__work *work);
 /* Take the oldest ready work, or the n-th, out of its command's list, as if it were done. */
 hdsoft__work *hdsoft__work_take(hdsoft__command *command, uint32_t index);
 /* Drop all that a faulted device still had to do, but for what lies behind a host function that is being called. */

@@ -52,8 +52,8 @@ hdsoft__node *hdsoft__graph_add(hdsoft__graph *graph, unsigned type, hdsoft__tas
     node->dependencies = malloc(count * sizeof *node->dependencies + 1);
     if (!node->dependencies || !hdsoft__handle_add(node, HDSOFT__NODE))
         goto free_node;
-    if (count)
-        memcpy(node->dependencies, dependencies, count * sizeof *node->dependencies);
+    for (size_t i = 0; i < count; i++)
+        node->dependencies[i] = (hdsoft__edge){dependencies[i], false};
     node->dependency_count = count;
     node->graph = graph;
     node->type = type;
@@ -72,7 +72,7 @@ release_task:
 int hdsoft__graph_undepend(hdsoft__node *node, const hdsoft__node *dependency)
 {
     for (size_t i = 0; i < node->dependency_count; i++) {
-        if (node->dependencies[i] == dependency) {
+        if (node->dependencies[i].from == dependency) {
             node->dependency_count--;
             memmove(node->dependencies + i, node->dependencies + i + 1,
                     (node->dependency_count - i) * sizeof *node->dependencies);
@@ -96,15 +96,15 @@ void hdsoft__graph_remove(hdsoft__node *node)
     free_node(node);
 }
 
-int hdsoft__graph_depend(hdsoft__node *node, hdsoft__node *dependency)
+int hdsoft__graph_depend(hdsoft__node *node, hdsoft__edge dependency)
 {
-    if (node == dependency || node->graph != dependency->graph)
+    if (node == dependency.from || node->graph != dependency.from->graph)
         return HDCU_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < node->dependency_count; i++) {
-        if (node->dependencies[i] == dependency)
+        if (node->dependencies[i].from == dependency.from)
             return HDCU_ERROR_INVALID_VALUE;
     }
-    hdsoft__node **grown = realloc(node->dependencies, (node->dependency_count + 1) * sizeof *grown);
+    hdsoft__edge *grown = realloc(node->dependencies, (node->dependency_count + 1) * sizeof *grown);
     if (!grown)
         return HDCU_ERROR_OUT_OF_MEMORY;
     node->dependencies = grown;
@@ -135,8 +135,11 @@ int hdsoft__graph_clone(const hdsoft__graph *graph, hdsoft__graph **out)
     /* A node may depend on one that was made later, so the marks must all be there first. */
     for (size_t i = 0; !status && i < graph->count; i++) {
         const hdsoft__node *node = graph->nodes[i];
-        for (size_t d = 0; !status && d < node->dependency_count; d++)
-            status = hdsoft__graph_depend(copy->nodes[i], copy->nodes[node->dependencies[d]->mark]);
+        for (size_t d = 0; !status && d < node->dependency_count; d++) {
+            hdsoft__edge edge = node->dependencies[d];
+            edge.from = copy->nodes[edge.from->mark];
+            status = hdsoft__graph_depend(copy->nodes[i], edge);
+        }
     }
     if (status)
         hdsoft__graph_destroy(copy);
@@ -160,7 +163,7 @@ static size_t sort(hdsoft__graph *graph, hdsoft__node **order)
             hdsoft__node *node = graph->nodes[i];
             bool ready = node->mark == SIZE_MAX;
             for (size_t d = 0; ready && d < node->dependency_count; d++)
-                ready = node->dependencies[d]->mark != SIZE_MAX;
+                ready = node->dependencies[d].from->mark != SIZE_MAX;
             if (!ready)
                 continue;
             node->mark = done;
@@ -191,14 +194,14 @@ static int push_shape(hdsoft__exec *exec, size_t value)
     return 0;
 }
 
-static int push_edge(hdsoft__exec *exec, size_t place, size_t follower)
+static int push_edge(hdsoft__exec *exec, size_t place, size_t follower, bool in_launch_order)
 {
-    size_t *grown = realloc(exec->edges, (exec->edge_count + 2) * sizeof *grown);
+    uint32_t *grown = realloc(exec->edges, (exec->edge_count + 2) * sizeof *grown);
     if (!grown)
         return HDCU_ERROR_OUT_OF_MEMORY;
     exec->edges = grown;
-    grown[exec->edge_count++] = place;
-    grown[exec->edge_count++] = follower;
+    grown[exec->edge_count++] = (uint32_t)place;
+    grown[exec->edge_count++] = (uint32_t)follower | (in_launch_order ? HDSOFT__IN_LAUNCH_ORDER : 0);
     return 0;
 }
 
@@ -210,13 +213,14 @@ static int flatten_node(hdsoft__exec *exec, hdsoft__node *node, size_t parent, s
     size_t place = exec->count;
     int status = push_shape(exec, node->type);
     for (size_t d = 0; !status && d < node->dependency_count; d++)
-        status = push_shape(exec, 1000 + node->dependencies[d]->mark);
+        status = push_shape(exec, 1000 + 2 * node->dependencies[d].from->mark + node->dependencies[d].in_launch_order);
     if (!status)
         status = push_entry(exec, node, node->task);
     for (size_t d = 0; !status && d < node->dependency_count; d++)
-        status = push_edge(exec, last_place[node->dependencies[d]->mark], place);
+        status = push_edge(exec, last_place[node->dependencies[d].from->mark], place,
+                           node->dependencies[d].in_launch_order);
     if (!status && !node->dependency_count && parent != SIZE_MAX)
-        status = push_edge(exec, parent, place);
+        status = push_edge(exec, parent, place, false);
     if (!status && node->child)
         status = flatten(exec, node->child, place, &place);
     last_place[node->mark] = place;
@@ -237,9 +241,9 @@ static int flatten(hdsoft__exec *exec, hdsoft__graph *graph, size_t parent, size
         size_t place = exec->count;
         status = push_entry(exec, NULL, NULL);
         for (size_t i = 0; !status && i < graph->count; i++)
-            status = push_edge(exec, last_place[i], place);
+            status = push_edge(exec, last_place[i], place, false);
         if (!status)
-            status = push_edge(exec, parent, place);
+            status = push_edge(exec, parent, place, false);
         *end = place;
     }
     free(last_place);
@@ -249,7 +253,7 @@ static int flatten(hdsoft__exec *exec, hdsoft__graph *graph, size_t parent, size
 
 static hdsoft__precedence *order_of(const hdsoft__exec *exec)
 {
-    if (exec->count >= UINT32_MAX || exec->edge_count / 2 >= UINT32_MAX)
+    if (exec->count >= HDSOFT__IN_LAUNCH_ORDER || exec->edge_count / 2 >= UINT32_MAX)
         return NULL;
     size_t count = exec->count ? exec->count : 1, edges = exec->edge_count / 2; /* an empty graph has a place too */
     hdsoft__precedence *order = calloc(1, sizeof *order + (2 * count + 1 + edges) * sizeof *order->waits);
@@ -261,13 +265,13 @@ static hdsoft__precedence *order_of(const hdsoft__exec *exec)
     order->first = order->waits + count;
     order->followers = order->first + count + 1;
     for (size_t i = 0; i < edges; i++) {
-        order->waits[exec->edges[2 * i + 1]]++;
+        order->waits[exec->edges[2 * i + 1] & ~HDSOFT__IN_LAUNCH_ORDER]++;
         order->first[exec->edges[2 * i]]++;
     }
     for (size_t i = 0; i < count; i++)
         order->first[i + 1] += order->first[i]; /* where it ends, until the followers are put in */
     for (size_t i = edges; i-- > 0;)
-        order->followers[--order->first[exec->edges[2 * i]]] = (uint32_t)exec->edges[2 * i + 1];
+        order->followers[--order->first[exec->edges[2 * i]]] = exec->edges[2 * i + 1];
     return order;
 }
 

@@ -8,12 +8,17 @@
 
 #include "soft/model/driver.h"
 
+typedef struct hdsoft__edge {
+    hdsoft__node *from;
+    bool in_launch_order; /* it need only have begun */
+} hdsoft__edge;
+
 struct CUgraphNode_st {
     hdsoft__graph *graph;
     unsigned type;          /* HDCU_GRAPH_NODE_TYPE_... */
     hdsoft__task *task;     /* NULL: an empty node or a child graph */
     hdsoft__graph *child;   /* the node's own copy */
-    hdsoft__node **dependencies;
+    hdsoft__edge *dependencies;
     size_t dependency_count;
     void **parameters;      /* what cuGraphKernelNodeGetParams points at */
     size_t mark;            /* scratch of a walk */
@@ -30,8 +35,10 @@ struct hdsoft__precedence {
     uint32_t count;
     uint32_t *waits;         /* for each place: how many others come before it */
     uint32_t *first;         /* for each place, and one more: where its followers begin */
-    uint32_t *followers;
+    uint32_t *followers;     /* with HDSOFT__IN_LAUNCH_ORDER: once it has begun, not once it is done */
 };
+
+#define HDSOFT__IN_LAUNCH_ORDER (UINT32_C(1) << 31)
 
 typedef struct hdsoft__exec_entry {
     const hdsoft__node *source; /* only compared; may be gone */
@@ -43,7 +50,7 @@ struct CUgraphExec_st {
     hdsoft__exec_entry *entries; /* in an order that every dependency allows */
     size_t count;
     hdsoft__precedence *order;
-    size_t *edges;               /* pairs: place, place that waits for it; until the order is made of them */
+    uint32_t *edges;             /* pairs: place, place that waits for it as in `followers`; until the order is made of them */
     size_t edge_count;
     size_t *shape;               /* types and dependencies, by which an update is judged */
     size_t shape_count;
@@ -57,7 +64,7 @@ hdsoft__node *hdsoft__graph_add(hdsoft__graph *graph, unsigned type, hdsoft__tas
 void hdsoft__graph_remove(hdsoft__node *node);
 int hdsoft__graph_clone(const hdsoft__graph *graph, hdsoft__graph **out);
 /* Add `dependency` to `node`: 0, 1 (there already, itself, or of another graph), 2. */
-int hdsoft__graph_depend(hdsoft__node *node, hdsoft__node *dependency);
+int hdsoft__graph_depend(hdsoft__node *node, hdsoft__edge dependency);
 int hdsoft__graph_undepend(hdsoft__node *node, const hdsoft__node *dependency);
 void hdsoft__node_set_task(hdsoft__node *node, hdsoft__task *task);
 

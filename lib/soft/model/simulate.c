@@ -287,8 +287,11 @@ static void dispatch_kernels(simulated_device *machine)
         machine->room -= fit * work->simulated.unit;
         work->simulated.started += fit;
         bool all = work->simulated.started == work->simulated.blocks;
-        if (all)
+        if (all) {
             *at = work->simulated.next;
+            hdsoft__work_begun(work);
+            world.dirty = true;
+        }
         if (work->simulated.phase == QUEUED) {
             machine->kernels_begun++;
             begin(work);
