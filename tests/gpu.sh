@@ -8,7 +8,7 @@ build=$(CDPATH='' cd "${1:?usage: tests/gpu.sh BUILD-FOLDER [TEST...]}" && pwd) 
 shift
 source=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
 if [ $# -eq 0 ]; then
-    set -- test_device test_timeline test_memory test_queue test_errors test_lifetimes test_template test_template_wide test_capture \
+    set -- test_device test_timeline test_memory test_queue test_errors test_lifetimes test_template test_template_wide test_wide test_capture \
         test_graph test_graph_foreign test_graph_foreign_errors \
         test_kernels test_corpus test_prelude test_jit_module
     # These include headers of the prelude's, which NVRTC has not got.

@@ -227,12 +227,17 @@ void hdrt__scheduler_give_index(hdrt__scheduler *scheduler, uint32_t index, uint
 
 /* ---- choosing a stream ------------------------------------------------------------------------------------------- */
 
+static bool is_for(const hdrt__stream *stream, uint8_t class)
+{
+    return stream->class == class && !atomic_load_explicit(&stream->wide, memory_order_relaxed);
+}
+
 hdrt__stream *hdrt__scheduler_idle(hdrt__scheduler *scheduler, uint8_t class)
 {
     uint32_t count = atomic_load_explicit(&scheduler->stream_count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++) {
         hdrt__stream *stream = atomic_load_explicit(&scheduler->streams[i], memory_order_relaxed);
-        if (stream->class == class && hdrt__stream_outstanding(stream) == 0) {
+        if (is_for(stream, class) && hdrt__stream_outstanding(stream) == 0) {
             return stream;
         }
     }
@@ -253,7 +258,7 @@ static hdrt__stream *ask_for_idle(hdrt__scheduler *scheduler, uint8_t class)
     for (uint32_t i = 0; i < most && i < count; i++) {
         uint32_t at = atomic_fetch_add_explicit(&scheduler->asked, 1, memory_order_relaxed) % count;
         hdrt__stream *stream = atomic_load_explicit(&scheduler->streams[at], memory_order_relaxed);
-        if (stream->class == class) {
+        if (is_for(stream, class)) {
             hdrt__stream_poll(stream, UINT64_MAX);
             if (hdrt__stream_outstanding(stream) == 0) {
                 return stream;
@@ -331,24 +336,47 @@ hdrt_status hdrt__scheduler_stream(hdrt__scheduler *scheduler, uint8_t class, hd
     return status;
 }
 
+/* One more for wide templates. \return false: there is no other. */
+static bool add_wide(hdrt__scheduler *scheduler, uint8_t class, hdrt__stream **out_stream)
+{
+    hdrt__stream *stream;
+    if (hdrt__scheduler_stream(scheduler, class, &stream) != HDRT_OK || atomic_exchange(&stream->wide, true)) {
+        return false;
+    }
+    *out_stream = stream;
+    return true;
+}
+
+/* The one with the least in flight, if that is less than `depth`; of these the first. NULL: there is none. */
+static hdrt__stream *wide_with_room(hdrt__scheduler *scheduler, uint8_t class, uint32_t count, uint32_t depth)
+{
+    hdrt__stream **streams = scheduler->wide[class].streams, *found = NULL;
+    uint64_t least = depth;
+    for (uint32_t i = 0; i < count && least && (streams[i] || add_wide(scheduler, class, &streams[i])); i++) {
+        uint64_t outstanding = hdrt__stream_outstanding(streams[i]);
+        if (outstanding < least) {
+            least = outstanding;
+            found = streams[i];
+        }
+    }
+    return found;
+}
+
 hdrt__stream *hdrt__scheduler_wide(hdrt__scheduler *scheduler, uint8_t class, bool ask)
 {
-    hdrt__stream **streams = scheduler->wide[class].streams;
-    for (uint32_t i = 0; i < HDRT__WIDE_STREAMS; i++) {
-        if (!streams[i] && hdrt__scheduler_stream(scheduler, class, &streams[i]) != HDRT_OK) {
-            return NULL;
-        }
-        if (hdrt__stream_outstanding(streams[i]) == 0) {
-            return streams[i];
-        }
+    hdrt__templates *templates = hdrt__scheduler_use_templates(scheduler);
+    if (!templates) {
+        return NULL;
     }
-    for (uint32_t i = 0; ask && i < HDRT__WIDE_STREAMS; i++) {
-        hdrt__stream_poll(streams[i], UINT64_MAX);
-        if (hdrt__stream_outstanding(streams[i]) == 0) {
-            return streams[i];
-        }
+    bool ordered = hdrt__templates_wide_in_order(templates);
+    hdrt__scheduler_leave_templates(scheduler);
+    uint32_t count = ordered ? HDRT__WIDE_STREAMS : HDRT__WIDE_BRANCH_STREAMS, depth = ordered ? HDRT__WIDE_DEPTH : 1;
+    hdrt__stream *stream = wide_with_room(scheduler, class, count, depth);
+    for (uint32_t i = 0; !stream && ask && i < count && scheduler->wide[class].streams[i]; i++) {
+        hdrt__stream_poll(scheduler->wide[class].streams[i], UINT64_MAX);
+        stream = wide_with_room(scheduler, class, count, depth);
     }
-    return NULL;
+    return stream;
 }
 
 void hdrt__scheduler_pend(hdrt__scheduler *scheduler, hdrt__stream *stream)

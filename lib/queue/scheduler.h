@@ -52,7 +52,7 @@ typedef struct hdrt__scheduler {
     uint64_t *index_sequences; /* where the numbers of a stream with this index go on */
     _Atomic uint64_t completed[HDRT__INDICES]; /* of the streams, by index */
     struct {
-        hdrt__stream *streams[HDRT__WIDE_STREAMS]; /* shared ones */
+        hdrt__stream *streams[HDRT__WIDE_BRANCH_STREAMS]; /* shared ones */
     } wide[HDRT__CLASSES]; /* the first dispatcher's */
     hdrt__stream *pending[HDRT__STREAM_LIMIT]; /* shared ones in which launches pend */
     _Atomic uint32_t pending_count;
@@ -90,8 +90,8 @@ hdrt__templates *hdrt__scheduler_use_templates(hdrt__scheduler *scheduler);
 void hdrt__scheduler_leave_templates(hdrt__scheduler *scheduler);
 /* Under no lock, inside the scope: release what templates hold; with nothing in flight, all after the close. */
 void hdrt__scheduler_tidy(hdrt__scheduler *scheduler, bool flying);
-/* A stream for a wide template that has nothing to do; NULL: none of the few, so that few instances serve. `ask`: the
-   driver. Inside the device's scope. */
+/* A stream for a wide template, with nothing or little to do (wide.h); NULL: none of the few. `ask`: the driver. Inside the
+   device's scope. */
 hdrt__stream *hdrt__scheduler_wide(hdrt__scheduler *scheduler, uint8_t class, bool ask);
 /* Launches pend in a shared stream: under its commit lock. */
 void hdrt__scheduler_pend(hdrt__scheduler *scheduler, hdrt__stream *stream);

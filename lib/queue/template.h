@@ -8,6 +8,9 @@
  * key and never changes in an instance. An exec runs one launch at a time, so streams that are at work at the same time
  * need an instance each.
  *
+ * In a wide one each kernel follows the one before it in launch order, and so begins when that has begun; where the driver
+ * or the device does not know that, each is a branch of the graph.
+ *
  * A sequence: UNSEEN --first run--> SEEN --second run, or as often as its build needs to pay--> BUILT
  *                                        --least recently used, or its code leaves--> gone
  *
@@ -86,6 +89,9 @@ uint32_t hdrt__templates_chain(hdrt__templates *templates, const hdrt__run_place
  */
 uint32_t hdrt__templates_wide(hdrt__templates *templates, const hdrt__run_place *place,
                               const hdrt__run_launch *launches, uint32_t count, hdrt__call *out_call);
+/* Whether the kernels of such a template follow each other in launch order: then it is in one of the hardware's queues, and
+ * another one may wait behind it in its stream. Else each is a branch, and they are spread over all hardware queues. */
+bool hdrt__templates_wide_in_order(hdrt__templates *templates);
 /* How many of so many fit into no such template. */
 uint32_t hdrt__templates_wide_rest(hdrt__templates *templates, uint32_t count);
 /* Whether that need not build anything, nor be a first launch: the driver may take long for those, or even wait. */

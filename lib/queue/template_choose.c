@@ -108,21 +108,25 @@ static bool make_room(hdrt__templates *templates, uint64_t bytes, hdrt__template
 static bool take(hdrt__templates *templates, hdrt__template_sequence *sequence, const hdrt__run_place *place,
                  hdrt__template_choice *choice)
 {
-    hdrt__template_instance *chosen = NULL;
-    for (hdrt__template_instance *i = sequence->instances; i; i = i->next) {
+    hdrt__template_instance **chosen = NULL;
+    for (hdrt__template_instance **link = &sequence->instances, *i; (i = *link); link = &i->next) {
         if (!i->taken && i->number && i->index == place->index) {
-            chosen = i; /* behind its own last launch in the same stream, complete or not */
+            chosen = link; /* behind its own last launch in the same stream, complete or not */
             break;
         }
         if (!chosen && is_free(templates, i)) {
-            chosen = i;
+            chosen = link;
         }
     }
     if (chosen) {
-        chosen->taken = true;
+        hdrt__template_instance *instance = *chosen;
+        *chosen = instance->next; /* the first to be looked at the next time */
+        instance->next = sequence->instances;
+        sequence->instances = instance;
+        instance->taken = true;
         sequence->takers++;
         choice->sequence = sequence;
-        choice->instance = chosen;
+        choice->instance = instance;
         choice->size = sequence->count;
     }
     return chosen != NULL;
@@ -147,8 +151,8 @@ static void note_first(hdrt__templates *templates, const hdrt__run_place *place)
 static bool build(hdrt__templates *templates, hdrt__template_sequence *sequence, hdrt__template_choice *choice)
 {
     hdrt__template_table *table = &templates->table;
-    int64_t cost = hdrt__template_build_ns(sequence->count, sequence->wide);
-    uint64_t bytes = hdrt__template_bytes(sequence->count, sequence->wide);
+    int64_t cost = hdrt__template_build_ns(sequence->count, sequence->branches);
+    uint64_t bytes = hdrt__template_bytes(sequence->count, sequence->branches);
     sequence->takers++; /* so that making room does not drop it */
     if (sequence->building || table->credit[sequence->wide] < cost || is_on_the_way(templates) ||
         !make_room(templates, bytes, &choice->dropped)) {
@@ -179,7 +183,8 @@ static void put_off(hdrt__templates *templates, hdrt_kernel *first, uint32_t cou
 static bool build_new(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count, uint64_t key,
                       bool wide, hdrt__template_choice *choice)
 {
-    if (templates->table.credit[wide] < hdrt__template_build_ns(count, wide)) {
+    bool branches = wide && !templates->orders;
+    if (templates->table.credit[wide] < hdrt__template_build_ns(count, branches)) {
         return false;
     }
     hdrt__template_sequence *sequence = hdrt__template_sequence_create(launches, count, key, wide);
@@ -187,6 +192,7 @@ static bool build_new(hdrt__templates *templates, const hdrt__run_launch *launch
         put_off(templates, launches[0].kernel, count, key);
         return false;
     }
+    sequence->branches = branches;
     hdrt__template_enter(&templates->table, sequence);
     return build(templates, sequence, choice);
 }
@@ -212,18 +218,31 @@ void hdrt__template_switch_no_more(hdrt__templates *templates, hdrt__template_in
 void hdrt__template_not_built(hdrt__templates *templates, hdrt__template_sequence *sequence,
                               hdrt__template_dropped *dropped)
 {
-    templates->table.counts.bytes -= hdrt__template_bytes(sequence->count, sequence->wide);
+    templates->table.counts.bytes -= hdrt__template_bytes(sequence->count, sequence->branches);
     sequence->building = false;
     sequence->takers--;
-    if (!sequence->instances) {
+    if (sequence->refuses_order) {
+        templates->orders = false;
+        hdrt__template_drop(templates, sequence, dropped); /* the next is built of branches */
+    } else if (!sequence->instances) {
         hdrt__template_refuse(templates, sequence, dropped);
     }
 }
 
-static int64_t saved_ns(uint32_t count, bool wide)
+static int64_t saved_ns(uint32_t count, int64_t node_ns)
 {
-    int64_t node = wide ? HDRT__TEMPLATE_WIDE_NODE_NS : HDRT__TEMPLATE_NODE_NS;
-    return (HDRT__TEMPLATE_DIRECT_NS - node) * (int64_t)count - HDRT__TEMPLATE_LAUNCH_NS;
+    return (HDRT__TEMPLATE_DIRECT_NS - node_ns) * (int64_t)count - HDRT__TEMPLATE_LAUNCH_NS;
+}
+
+static int64_t chain_saves_ns(uint32_t count)
+{
+    return saved_ns(count, HDRT__TEMPLATE_NODE_NS);
+}
+
+static int64_t node_ns(const hdrt__template_sequence *sequence)
+{
+    int64_t wide = sequence->branches ? HDRT__TEMPLATE_BRANCH_NODE_NS : HDRT__TEMPLATE_ORDERED_NODE_NS;
+    return sequence->wide ? wide : HDRT__TEMPLATE_NODE_NS;
 }
 
 void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instance *instance,
@@ -243,9 +262,9 @@ void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instanc
         table->counts.launches++;
         table->counts.kernels += launched;
         /* Nodes that are switched off are launched too. */
-        int64_t wasted = (sequence->count - launched) * (int64_t)HDRT__TEMPLATE_WIDE_NODE_NS;
-        hdrt__template_earn(table, sequence->wide, launched * (int64_t)HDRT__TEMPLATE_EARN_NS +
-                                                       (saved_ns(launched, sequence->wide) - wasted) / 2);
+        int64_t node = node_ns(sequence), wasted = (sequence->count - launched) * node;
+        hdrt__template_earn(table, sequence->wide,
+                            launched * (int64_t)HDRT__TEMPLATE_EARN_NS + (saved_ns(launched, node) - wasted) / 2);
     }
 }
 
@@ -275,7 +294,7 @@ static bool deserves(const hdrt_kernel *kernel, uint32_t distance)
 {
     return kernel->single.sequence
                ? distance <= SELDOM
-               : distance <= OFTEN && kernel->single.sights + 1 >= hdrt__template_sights(1, saved_ns(1, false));
+               : distance <= OFTEN && kernel->single.sights + 1 >= hdrt__template_sights(1, chain_saves_ns(1));
 }
 
 static void see(const hdrt__templates *templates, hdrt_kernel *kernel, uint32_t ahead, uint32_t distance)
@@ -371,7 +390,7 @@ static void choose_cut(hdrt__templates *templates, const hdrt__run_place *place,
     } else if (size > 1 &&
                /* A whole cut that comes again is a program's loop: half the price is enough. */
                hdrt__template_see(&templates->table, key) >=
-                   hdrt__template_sights(size, 2 * saved_ns(size, false)) &&
+                   hdrt__template_sights(size, 2 * chain_saves_ns(size)) &&
                build_new(templates, launches, size, key, false, choice)) {
         stream->last = choice->sequence;
     } else if (!loop) {

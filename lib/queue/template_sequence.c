@@ -103,6 +103,39 @@ static const hdrt__run_launch *launch_of(const hdrt__run_launch *launches, uint3
     return &launches[i < count ? i : 0];
 }
 
+/* What a driver says that does not take launch order, or not for such kernels. */
+static void note_refusal(hdrt__template_sequence *sequence, hdrt__call call)
+{
+    sequence->refuses_order = sequence->wide && !sequence->branches && call.result != HDCU_ERROR_OUT_OF_MEMORY;
+}
+
+/*
+ * A kernel that follows in launch order begins as soon as all blocks of the one before it have begun. So a row of them runs
+ * side by side like independent ones; but since it is one, an H200's driver launches 64 in 4 us, not 60, from a single
+ * hardware queue, and without the device memory that a branch takes.
+ */
+static hdrt__call add_in_launch_order(const hdrt__driver_table *driver, hdcu_graph graph, hdcu_graph_node after,
+                                      const hdcu_kernel_node_params *params, hdcu_graph_node *out)
+{
+    static const hdcu_graph_edge edge = {.from_port = HDCU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER,
+                                         .type = HDCU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+    hdcu_graph_node_params of = {.type = HDCU_GRAPH_NODE_TYPE_KERNEL};
+    of.kernel = *params;
+    return HDRT__CALL(driver, cuGraphAddNode, out, graph, &after, &edge, 1, &of);
+}
+
+static hdrt__call add_node(hdrt__template_sequence *sequence, const hdrt__driver_table *driver, uint32_t i,
+                           const hdcu_kernel_node_params *params)
+{
+    hdcu_graph_node *node = &sequence->nodes[i];
+    bool follows = i > 0 && !sequence->branches;
+    if (follows && sequence->wide) {
+        return add_in_launch_order(driver, sequence->graph, node[-1], params, node);
+    }
+    return HDRT__CALL(driver, cuGraphAddKernelNode, node, sequence->graph, follows ? node - 1 : NULL, follows ? 1 : 0,
+                      params);
+}
+
 static bool make_graph(hdrt__template_sequence *sequence, const hdrt__driver_table *driver,
                        const hdrt__run_launch *launches, uint32_t count)
 {
@@ -113,12 +146,11 @@ static bool make_graph(hdrt__template_sequence *sequence, const hdrt__driver_tab
     }
     for (uint32_t i = 0; i < sequence->count && !call.result; i++) {
         hdcu_kernel_node_params params = node_params(launch_of(launches, count, i));
-        bool follows = i > 0 && !sequence->wide;
-        call = HDRT__CALL(driver, cuGraphAddKernelNode, &sequence->nodes[i], sequence->graph,
-                          follows ? &sequence->nodes[i - 1] : NULL, follows ? 1 : 0, &params);
+        call = add_node(sequence, driver, i, &params);
     }
     if (call.result) {
         hdrt__template_sequence_end(sequence, driver);
+        note_refusal(sequence, call);
     }
     return call.result == 0;
 }
@@ -171,6 +203,7 @@ hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence 
     hdrt__call call = HDRT__CALL(driver, cuGraphInstantiateWithFlags, &instance->exec, sequence->graph, 0);
     if (call.result) {
         instance->exec = NULL;
+        note_refusal(sequence, call);
         goto destroy_instance;
     }
     for (uint32_t i = 0; filled && i < sequence->count; i++) {

@@ -33,7 +33,9 @@ struct hdrt__template_sequence {
     hdrt__template_sequence *next; /* in its bucket, or of those to release */
     uint64_t key;
     uint32_t count;
-    bool wide;    /* the nodes are independent of each other */
+    bool wide;     /* the nodes are independent of each other */
+    bool branches; /* and so they are in the graph; else each follows the one before it in launch order */
+    bool refuses_order; /* which the driver did not take */
     bool leaving; /* not to be used any more */
     bool building; /* a committer makes an instance; one at a time, for the graph takes no two calls at once */
     uint32_t takers; /* committers that have an instance of it or make one */
@@ -44,7 +46,8 @@ struct hdrt__template_sequence {
     size_t *offsets;             /* count + 1 */
 };
 
-/* The sequence of these launches, of a wide one of so many like the first, without a graph yet. Holds their modules. NULL: no memory. No driver call. */
+/* The sequence of these launches, of a wide one of so many like the first, without a graph yet. Holds their modules. NULL:
+ * no memory. No driver call. */
 hdrt__template_sequence *hdrt__template_sequence_create(const hdrt__run_launch *launches, uint32_t count, uint64_t key,
                                                         bool wide);
 bool hdrt__template_sequence_is(const hdrt__template_sequence *sequence, const hdrt__run_launch *launches,

@@ -90,7 +90,7 @@ void hdrt__template_instance_leave(hdrt__template_table *table, hdrt__template_i
     instance->next = NULL;
     unlink_use(table, instance);
     table->counts.instances--;
-    table->counts.bytes -= hdrt__template_bytes(instance->sequence->count, instance->sequence->wide);
+    table->counts.bytes -= hdrt__template_bytes(instance->sequence->count, instance->sequence->branches);
 }
 
 void hdrt__template_instance_used(hdrt__template_table *table, hdrt__template_instance *instance)

@@ -17,7 +17,8 @@
 #define HDRT__TEMPLATE_DIRECT_NS 3500      /* a launch by itself */
 #define HDRT__TEMPLATE_LAUNCH_NS 850       /* of a template, whatever its size */
 #define HDRT__TEMPLATE_NODE_NS 600         /* each kernel in a chain */
-#define HDRT__TEMPLATE_WIDE_NODE_NS 1300   /* and in a wide one */
+#define HDRT__TEMPLATE_ORDERED_NODE_NS 300 /* in a wide one, in launch order */
+#define HDRT__TEMPLATE_BRANCH_NODE_NS 1300 /* and where each is a branch */
 #define HDRT__TEMPLATE_EARN_NS 35          /* of each launch, for builds: 1 % */
 #define HDRT__TEMPLATE_CREDIT_NS 1200000   /* at first: two chains of 64 */
 #define HDRT__TEMPLATE_WIDE_CREDIT_NS 12000000 /* a wide one of 512 */
@@ -25,15 +26,15 @@
 #define HDRT__TEMPLATE_CREDIT_MOST_NS 2000000
 #define HDRT__TEMPLATE_WIDE_CREDIT_MOST_NS 100000000
 
-static inline int64_t hdrt__template_build_ns(uint32_t count, bool wide)
+static inline int64_t hdrt__template_build_ns(uint32_t count, bool branches)
 {
-    return wide ? 30000 + 20000 * (int64_t)count : 18000 + 9000 * (int64_t)count;
+    return branches ? 30000 + 20000 * (int64_t)count : 18000 + 9000 * (int64_t)count;
 }
 
-/* Device memory of an instance, as an estimate: 64 nodes took 0.2 MiB in a chain, 5.2 MiB side by side. */
-static inline uint64_t hdrt__template_bytes(uint32_t count, bool wide)
+/* Device memory of an instance, as an estimate: 64 nodes took 0.2 MiB one behind the other, 5.2 MiB as branches. */
+static inline uint64_t hdrt__template_bytes(uint32_t count, bool branches)
 {
-    return (wide ? 86016 : 3277) * (uint64_t)count;
+    return (branches ? 86016 : 3277) * (uint64_t)count;
 }
 
 /* ---- the tables -------------------------------------------------------------------------------------------------- */

@@ -10,12 +10,15 @@
 #include "queue/queue.h"
 
 /*
- * Kernels side by side in one template, and how many such templates are in flight at once (together.h): twice what runs
- * at once on an H200, so that there is always more when one of them is over, and within the templates' share of the
- * device's memory.
+ * Kernels side by side in one template, and how much is in flight at once (together.h): in so many streams, in each of them
+ * as many templates one behind the other. So there is always more than the 128 kernels that run at once on an H200, and they
+ * end about in the order in which they were launched. Where each kernel is a branch (template.h) none may wait behind
+ * another, and there are as many streams as the templates' share of the device's memory allows.
  */
 #define HDRT__WIDE_LIMIT 64u
-#define HDRT__WIDE_STREAMS 5u
+#define HDRT__WIDE_STREAMS 3u
+#define HDRT__WIDE_DEPTH 2u
+#define HDRT__WIDE_BRANCH_STREAMS 5u
 
 /* Whether a queue, whose committer the caller is, holds one launch that may go with others, and nothing before it. */
 bool hdrt__wide_may(hdrt_queue *queue);

@@ -70,7 +70,7 @@ START_TEST(test_wide)
     ck_assert_uint_eq(run_wide(1, 1, 20, &result), 0); /* it is in flight: another stream gets one, of the size that fits */
     ck_assert_uint_eq(run_wide(1, 1, 20, &result), 20);
     ck_assert_uint_eq(counts().instances, 3);
-    ck_assert_uint_eq(counts().bytes, (8 + 64 + 32) * 86016);
+    ck_assert_uint_eq(counts().bytes, hdrt__templates_wide_in_order(templates) ? (8 + 64 + 32) * 3277 : (8 + 64 + 32) * 86016);
     synchronize(0);
     synchronize(1);
     hdrt__templates_destroy(templates);
@@ -100,6 +100,42 @@ START_TEST(test_wide_without_switches)
     dev->driver = all;
     templates = hdrt__templates_create(dev, is_complete, NULL);
     ck_assert_uint_eq(hdrt__templates_wide_rest(templates, 63), 0);
+}
+END_TEST
+
+static int major_version = 8;
+
+static hdcu_result old_attribute(int *out, unsigned attribute, hdcu_device device)
+{
+    (void)attribute;
+    (void)device;
+    *out = major_version;
+    return HDCU_SUCCESS;
+}
+
+/* Where kernels do not follow each other in launch order each is a branch: an older driver, or an older device. */
+START_TEST(test_wide_of_branches)
+{
+    hdrt__driver_table less = *dev->driver;
+    const hdrt__driver_table *all = dev->driver;
+    dev->driver = &less;
+    make_words();
+    for (int which = 0; which < 3; which++) {
+        hdrt__templates_destroy(templates);
+        less = *all;
+        less.cuDeviceGetAttribute = which ? old_attribute : all->cuDeviceGetAttribute;
+        less.cuGraphAddNode = which ? all->cuGraphAddNode : NULL;
+        major_version = which == 2 ? 9 : 8;
+        templates = hdrt__templates_create(dev, is_complete, NULL);
+        ck_assert_int_eq(hdrt__templates_wide_in_order(templates), which == 2);
+        check_wide(40, 0);
+        check_wide(40, 40);
+        check_wide(64, 64);
+        ck_assert_uint_eq(counts().bytes, 64 * (which == 2 ? 3277 : 86016));
+    }
+    hdrt__templates_destroy(templates);
+    dev->driver = all;
+    templates = hdrt__templates_create(dev, is_complete, NULL);
 }
 END_TEST
 
@@ -135,6 +171,35 @@ START_TEST(test_switch_fails)
     check_wide(40, 0);
     check_wide(40, 32);
     ck_assert_uint_eq(hdrt__templates_wide_rest(templates, 63), 7);
+}
+END_TEST
+
+/* Whoever does not take launch order gets branches, the next time already; one that has no memory is asked again. */
+START_TEST(test_launch_order_refused)
+{
+    static const struct {
+        const char *rule;
+        bool ordered;
+    } cases[] = {
+        {"cuGraphAddNode:1=801", false}, {"cuGraphAddNode:5=1", false}, {"cuGraphInstantiateWithFlags:1=801", false},
+        {"cuGraphAddNode:1=2", true},    {"cuGraphInstantiateWithFlags:1=2", true},
+    };
+    make_words();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hdrt__templates_destroy(templates);
+        templates = hdrt__templates_create(dev, is_complete, NULL);
+        check_wide(64, 0);
+        inject(cases[i].rule);
+        check_wide(64, 0);
+        inject(NULL);
+        ck_assert_int_eq(hdrt__templates_wide_in_order(templates), cases[i].ordered);
+        ck_assert_uint_eq(counts().bytes, 0);
+        ck_assert_uint_eq(counts().sequences, 0);
+        if (!cases[i].ordered) {
+            check_wide(64, 64);
+            ck_assert_uint_eq(counts().bytes, 64 * 86016);
+        }
+    }
 }
 END_TEST
 
@@ -176,12 +241,14 @@ int main(void)
     tcase_set_timeout(rules, 120);
     tcase_add_test(rules, test_wide);
     tcase_add_test(rules, test_wide_without_switches);
+    tcase_add_test(rules, test_wide_of_branches);
     tcase_add_test(rules, test_wide_without_graphs);
     suite_add_tcase(suite, rules);
 
     tcase_add_checked_fixture(failures, setup, teardown);
     tcase_set_timeout(failures, 120);
     tcase_add_test(failures, test_switch_fails);
+    tcase_add_test(failures, test_launch_order_refused);
     tcase_add_test(failures, test_wide_at_random);
     add_soft_tcase(suite, failures, "failures");
     return run_suite(suite);

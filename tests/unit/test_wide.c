@@ -16,8 +16,8 @@
 
 #define COUNT HDRT__TEMPLATE_WIDE_LEAST
 
-static hdrt_module *module, *spinning;
-static hdrt_kernel *stamp, *spin;
+static hdrt_module *module, *spinning, *meeting;
+static hdrt_kernel *stamp, *spin, *meet;
 static hdrt_queue *queues[COUNT];
 static hdrt_ptr words;
 static hdrt__wide *wide;
@@ -29,6 +29,15 @@ static const char spin_ptx[] =
     " .reg .b32 %r<2>;\n .reg .b64 %d<2>;\n ld.param.u64 %d1, [p];\n cvta.to.global.u64 %d1, %d1;\nAGAIN:\n"
     " ld.volatile.global.u32 %r1, [%d1];\n setp.eq.u32 %q, %r1, 0;\n @%q bra AGAIN;\n ret;\n}\n";
 
+/* Waits until n of them are there, but not for ever: then it says so in the second word. */
+static const char meet_ptx[] =
+    ".version 7.4\n.target sm_75\n.address_size 64\n.visible .entry meet(.param .u64 p, .param .u32 n)\n{\n .reg .pred %q;\n"
+    " .reg .b32 %r<3>;\n .reg .b64 %d<4>;\n ld.param.u64 %d1, [p];\n ld.param.u32 %r1, [n];\n"
+    " cvta.to.global.u64 %d1, %d1;\n atom.global.add.u32 %r2, [%d1], 1;\n mov.u64 %d2, %globaltimer;\n"
+    " add.u64 %d2, %d2, 5000000000;\nAGAIN:\n ld.volatile.global.u32 %r2, [%d1];\n setp.ge.u32 %q, %r2, %r1;\n"
+    " @%q ret;\n mov.u64 %d3, %globaltimer;\n setp.lt.u64 %q, %d3, %d2;\n @%q bra AGAIN;\n mov.u32 %r2, 1;\n"
+    " st.global.u32 [%d1+4], %r2;\n ret;\n}\n";
+
 static void setup(void)
 {
     setup_device();
@@ -36,10 +45,12 @@ static void setup(void)
     stamp = kernel_of(module, "stamp");
     CK_OK(hdrt_module_load(dev, spin_ptx, sizeof spin_ptx - 1, NULL, &spinning));
     spin = kernel_of(spinning, "spin");
+    CK_OK(hdrt_module_load(dev, meet_ptx, sizeof meet_ptx - 1, NULL, &meeting));
+    meet = kernel_of(meeting, "meet");
     for (uint32_t i = 0; i < COUNT; i++) {
         queues[i] = make_queue("piece");
     }
-    CK_OK(hdrt_alloc(queues[0], 4, &words));
+    CK_OK(hdrt_alloc(queues[0], 8, &words));
     CK_OK(hdrt_device_synchronize(dev));
     wide = hdrt__wide_create();
     CK_OK(hdrt__device_enter(dev, &scope));
@@ -60,18 +71,19 @@ static void teardown(void)
     for (uint32_t i = 0; i < COUNT; i++) {
         hdrt_queue_destroy(queues[i]);
     }
+    hdrt_module_destroy(meeting);
     hdrt_module_destroy(spinning);
     hdrt_module_destroy(module);
     teardown_device();
 }
 
 /* A launch in each queue, whose committer this thread is, handed over together. \return whether that built something. */
-static bool hand_over(void)
+static bool hand_over_kernel(hdrt_kernel *kernel, uint32_t value)
 {
-    uint32_t value = 7, launched = 0;
+    uint32_t launched = 0;
     for (uint32_t i = 0; i < COUNT; i++) {
         ck_assert(hdrt__committer_take(queues[i], HDRT__COMMITTER_NONE));
-        CK_OK(hdrt_launch(queues[i], stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(words, value)));
+        CK_OK(hdrt_launch(queues[i], kernel, hdrt_grid_1d(1, 1), HDRT_ARGS(words, value)));
     }
     bool ready = hdrt__wide_is_ready(wide, queues, COUNT);
     for (int tries = 0; tries < 3 && !launched; tries++) { /* a template is made when it is wanted again */
@@ -81,14 +93,31 @@ static bool hand_over(void)
     return !ready;
 }
 
-static void finish(void)
+static bool hand_over(void)
+{
+    return hand_over_kernel(stamp, 7);
+}
+
+static void finish_only(void)
 {
     hdrt__wide_mark(stream);
     for (uint32_t i = 0; i < COUNT; i++) {
         hdrt__wide_finish(queues[i]);
+    }
+}
+
+static void leave_all(void)
+{
+    for (uint32_t i = 0; i < COUNT; i++) {
         hdrt__committer_leave(queues[i]);
         CK_OK(hdrt_queue_synchronize(queues[i]));
     }
+}
+
+static void finish(void)
+{
+    finish_only();
+    leave_all();
 }
 
 /* The next piece may take a build, and whoever waits for this one must not wait for that. */
@@ -128,6 +157,40 @@ START_TEST(nothing_gets_before_its_mark)
     CK_OK(hdrt_queue_synchronize(other));
     hdrt_queue_destroy(other);
     CK_OK(hdrt_host_free(dev, memory));
+}
+END_TEST
+
+/* Whatever order they are launched in: none waits for another. */
+START_TEST(all_of_a_piece_run_at_once)
+{
+    uint32_t seen[2] = {0, 0};
+    CK_OK(hdrt_copy_htod(queues[0], words, seen, sizeof seen));
+    CK_OK(hdrt_queue_synchronize(queues[0]));
+    hand_over_kernel(meet, COUNT);
+    finish();
+    CK_OK(hdrt_copy_dtoh(queues[0], seen, words, sizeof seen));
+    CK_OK(hdrt_queue_synchronize(queues[0]));
+    ck_assert_uint_eq(seen[0], COUNT);
+    ck_assert_uint_eq(seen[1], 0);
+}
+END_TEST
+
+/* One that becomes idle while another is looked for is not that other one; and single kernels go elsewhere. */
+START_TEST(streams_for_pieces_are_different)
+{
+    hdrt__scheduler *scheduler = queues[0]->scheduler;
+    uint8_t class = queues[0]->class;
+    stream = hdrt__scheduler_wide(scheduler, class, true);
+    ck_assert_ptr_nonnull(stream);
+    ck_assert_ptr_ne(hdrt__scheduler_idle(scheduler, class), stream);
+    hand_over();
+    finish_only();
+    ck_assert_int_eq(dev->driver->cuStreamSynchronize(stream->handle), HDCU_SUCCESS); /* of which the library is told nothing */
+    ck_assert_uint_eq(hdrt__stream_outstanding(stream), 1);
+    hdrt__stream *second = hdrt__scheduler_wide(scheduler, class, false);
+    ck_assert_ptr_nonnull(second);
+    ck_assert_ptr_ne(second, stream);
+    leave_all();
 }
 END_TEST
 
@@ -212,10 +275,24 @@ START_TEST(one_at_a_time_is_no_piece)
 }
 END_TEST
 
+/* As many pieces are in flight as may be, in as many streams. */
+static void check_full(hdrt__scheduler *scheduler, uint8_t class)
+{
+    hdrt__stream **streams = scheduler->wide[class].streams;
+    ck_assert_ptr_null(hdrt__scheduler_wide(scheduler, class, true));
+    for (uint32_t i = 0; i < HDRT__WIDE_BRANCH_STREAMS; i++) {
+        ck_assert_int_eq(streams[i] != NULL, i < HDRT__WIDE_STREAMS);
+        for (uint32_t j = 0; j < i && i < HDRT__WIDE_STREAMS; j++) {
+            ck_assert_ptr_ne(streams[i], streams[j]);
+        }
+        ck_assert_uint_eq(streams[i] ? hdrt__stream_outstanding(streams[i]) : HDRT__WIDE_DEPTH, HDRT__WIDE_DEPTH);
+    }
+}
+
 /* Few are not held back until one of the streams for pieces is idle: perhaps that waits for them. */
 START_TEST(few_are_not_held)
 {
-    enum { MANY = HDRT__WIDE_LIMIT, PIECES = HDRT__WIDE_STREAMS * COUNT, LONG_US = 1000000 };
+    enum { MANY = HDRT__WIDE_LIMIT, PIECES = HDRT__WIDE_STREAMS * HDRT__WIDE_DEPTH * COUNT, LONG_US = 1000000 };
     hdrt_queue *many[MANY];
     hdrt__together *together = hdrt__together_create();
     void *memory;
@@ -237,6 +314,9 @@ START_TEST(few_are_not_held)
         atomic_store(flag, round < 3); /* the last one spins until the host says so */
         for (uint32_t i = 0; i < PIECES; i += COUNT) {
             add_together(together, many + i, COUNT, spin, address, 2 * HDRT__TOGETHER_LEAST_US);
+        }
+        if (round == 3) {
+            check_full(many[0]->scheduler, many[0]->class);
         }
         uint64_t begin = hdrt__now_ns();
         add_together(together, many + PIECES, 1, spin, address, LONG_US);
@@ -280,7 +360,12 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("wide");
-    TCase *one = tcase_create("one stream"), *streams = tcase_create("streams");
+    TCase *anywhere = tcase_create("anywhere"), *one = tcase_create("one stream"), *streams = tcase_create("streams");
+    tcase_add_checked_fixture(anywhere, setup, teardown);
+    tcase_set_timeout(anywhere, 60);
+    tcase_add_test(anywhere, all_of_a_piece_run_at_once);
+    tcase_add_test(anywhere, streams_for_pieces_are_different);
+    suite_add_tcase(suite, anywhere);
     tcase_add_checked_fixture(one, setup_one_stream, teardown);
     tcase_set_timeout(one, 60);
     tcase_add_test(one, a_piece_can_be_waited_for_at_once);
