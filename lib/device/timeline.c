@@ -666,16 +666,15 @@ typedef struct waiter {
 } waiter;
 
 /* Whether to ask even if that is in the way of others, who hand over more: not before it has been put off for long. */
-static enum asking asking_of(const waiter *me)
+static enum asking asking_of(const waiter *me, uint64_t now)
 {
-    uint64_t now = hdrt__now_ns();
     bool last = me->deadline < now + PATIENCE_NS; /* it may be the only time */
     bool seldom = me->slot->runtime->wait == HDRT_WAIT_BLOCK;
     return last || seldom || now - me->answered >= PATIENCE_NS ? ASK_PATIENTLY : ASK;
 }
 
-/* Let time pass by the runtime's policy. `asked`: what the owner said. */
-static void pass_time(const waiter *me, hdrt_status asked, uint64_t now)
+/* Let time pass by the runtime's policy. `asked`: what the owner said. \return what time it is then. */
+static uint64_t pass_time(const waiter *me, hdrt_status asked, uint64_t now)
 {
     hdrt_wait policy = me->slot->runtime->wait;
     uint64_t waited = now - me->begin;
@@ -684,7 +683,7 @@ static void pass_time(const waiter *me, hdrt_status asked, uint64_t now)
         if (policy == HDRT_WAIT_YIELD || asked != HDRT_OK) { /* who is at the stream may need this processor */
             sched_yield();
         }
-        return;
+        return now; /* about: to read the clock takes as long as much else here */
     }
     hdrt__callback_wait_begin();
     if (looks && waited < YIELD_NS && me->slot->runtime->spare_processors) {
@@ -694,6 +693,7 @@ static void pass_time(const waiter *me, hdrt_status asked, uint64_t now)
         sleep_on(me->slot, me->changes, until < me->deadline ? until : me->deadline);
     }
     hdrt__callback_wait_end();
+    return hdrt__now_ns();
 }
 
 /* The owner is asked again and again; timelines without a source tell by themselves. */
@@ -706,9 +706,12 @@ static hdrt_status wait_pinned(hdrt__timeline *slot, uint64_t value, uint64_t de
         me.changes = slot->changes;
         me.polled = slot->source != NULL;
         slot_unlock(slot);
-        hdrt_status asked, status = look_pinned(slot, value, asking_of(&me), &asked, out_failure);
+        hdrt_status asked, status = look_pinned(slot, value, asking_of(&me, now), &asked, out_failure);
+        if (status != HDRT_NOT_READY) {
+            return status;
+        }
         now = hdrt__now_ns();
-        if (status == HDRT_NOT_READY && now >= deadline && asked != HDRT_OK) {
+        if (now >= deadline && asked != HDRT_OK) {
             status = look_pinned(slot, value, ASK_PATIENTLY, &asked, out_failure); /* it was not really looked at */
         }
         if (status != HDRT_NOT_READY) {
@@ -722,7 +725,7 @@ static hdrt_status wait_pinned(hdrt__timeline *slot, uint64_t value, uint64_t de
             return HDRT_ERROR_CYCLE;
         }
         me.answered = asked == HDRT_OK ? now : me.answered;
-        pass_time(&me, asked, now);
+        now = pass_time(&me, asked, now);
     }
 }
 

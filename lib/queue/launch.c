@@ -133,12 +133,11 @@ static hdrt_status hold_module(const hdrt__enqueue *enqueue, hdrt_module *module
         held = held->next;
     }
     if (!held) {
-        held = calloc(1, sizeof *held);
+        held = malloc(sizeof *held);
         if (!held) {
             return hdrt__fail_memory(sizeof *held, "the hold of a module");
         }
-        held->module = module;
-        held->next = queue->held;
+        *held = (hdrt__held){.next = queue->held, .module = module};
         queue->held = held;
         hdrt__module_hold(module);
     }

@@ -88,7 +88,7 @@ static hdrt_status launch_one(hdrt_queue *queue, hdrt__stream *stream, uint64_t 
                               const hdrt__run_launch *launch)
 {
     const hdrt_grid *g = launch->grid;
-    uint64_t begin_ns = hdrt__stream_measure_from(stream);
+    uint64_t begin_ns = hdrt__stream_measure_from(stream, launch->kernel);
     hdrt__device_stream_launch(&stream->entry, atomic_load(&stream->sequence) + 1, &queue->entry, position,
                                launch->kernel->label, g);
     hdrt__call call = HDRT__CALL(queue->device->driver, cuLaunchKernel, launch->kernel->function, g->grid[0], g->grid[1],
@@ -134,7 +134,7 @@ static uint32_t launch_template(hdrt_queue *queue, hdrt__stream *stream, uint64_
     if (!templates) {
         return 0;
     }
-    uint64_t begin_ns = length == 1 ? hdrt__stream_measure_from(stream) : 0;
+    uint64_t begin_ns = length == 1 ? hdrt__stream_measure_from(stream, launches[0].kernel) : 0;
     hdrt__run_place place = {stream->handle, stream->entry.index, atomic_load(&stream->sequence) + 1};
     uint32_t count =
         hdrt__templates_chain(templates, &place, launches, length, more, out_direct, &call);

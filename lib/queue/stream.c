@@ -13,6 +13,9 @@
 #include "queue/scheduler.h"
 #include "driver/thread.h"
 
+/* Of launches to an idle stream of kernels that were measured already one in so many is measured again. */
+#define MEASURED_OF 8u
+
 /* ---- making and ending ------------------------------------------------------------------------------------------- */
 
 hdrt_status hdrt__stream_create(hdrt__scheduler *scheduler, uint8_t class, bool shared, hdcu_stream adopted,
@@ -339,9 +342,11 @@ void hdrt__stream_join(hdrt__stream *stream, const hdrt__stream *other, uint64_t
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
-uint64_t hdrt__stream_measure_from(const hdrt__stream *stream)
+uint64_t hdrt__stream_measure_from(const hdrt__stream *stream, const hdrt_kernel *kernel)
 {
-    return !stream->measured.kernel && hdrt__stream_outstanding(stream) == 0 ? hdrt__now_ns() : 0;
+    uint64_t sequence = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
+    bool due = sequence % MEASURED_OF == 0 || !atomic_load_explicit(&kernel->expected_us, memory_order_relaxed);
+    return due && !stream->measured.kernel && hdrt__stream_outstanding(stream) == 0 ? hdrt__now_ns() : 0;
 }
 
 void hdrt__stream_measure(hdrt__stream *stream, hdrt_kernel *kernel, uint64_t begin_ns)
