@@ -30,6 +30,7 @@ struct hdrt_kernel {
     uint32_t static_shared_bytes;
     _Atomic uint32_t dynamic_shared_bytes; /* what the function is set to allow; raised under raising, never lowered */
     _Atomic uint32_t expected_us; /* how long a launch took at most, as the scheduler saw it last; 0: not known */
+    bool awaits_grids; /* it, or another of its module, has griddepcontrol.wait, as far as is known */
     char label[HDRT__LABEL_BYTES]; /* the name, by which streams remember launches */
     struct { /* the template cache's, under its lock (queue/template_choose.c) */
         struct hdrt__template_sequence *sequence; /* of this kernel alone, if there is one */

@@ -7,6 +7,7 @@
 #include <hdrt.h>
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,21 +34,88 @@ static void must(hdrt_status status, const char *call)
 }
 #define OK(call) must(call, #call)
 
+/* ---- rounds: LAUNCHES_EACH launches each ------------------------------------------------------------------------- */
+
+static const hdrt_grid one = {{1, 1, 1}, {1, 1, 1}, 0};
+
+static hdrt_queue *make_queue(bool exclusive)
+{
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    hdrt_queue *queue;
+    options.exclusive = exclusive;
+    OK(hdrt_queue_create(device, &options, &queue));
+    return queue;
+}
+
+static void launch(hdrt_queue *queue, unsigned i)
+{
+    unsigned long long address = 4096 + i;
+    OK(hdrt_launch(queue, kernels[which[i]], one, HDRT_ARGS(address, i)));
+}
+
+/* \return ns of wall time, as the others. */
+static double one_queue(void)
+{
+    hdrt_queue *queue = make_queue(false);
+    double start = now();
+    for (unsigned i = 0; i < LAUNCHES_EACH; i++) {
+        launch(queue, i);
+    }
+    OK(hdrt_queue_synchronize(queue));
+    double wall = now() - start;
+    hdrt_queue_destroy(queue);
+    return wall;
+}
+
+static double each_waited_for(void)
+{
+    hdrt_queue *queue = make_queue(false);
+    double start = now();
+    for (unsigned i = 0; i < LAUNCHES_EACH; i++) {
+        launch(queue, i);
+        OK(hdrt_queue_synchronize(queue));
+    }
+    double wall = now() - start;
+    hdrt_queue_destroy(queue);
+    return wall;
+}
+
+static double exclusive_in_turn(void)
+{
+    hdrt_queue *queues[2] = {make_queue(true), make_queue(true)};
+    double start = now();
+    for (unsigned i = 0; i < LAUNCHES_EACH; i++) {
+        if (i > 0) {
+            OK(hdrt_queue_wait(queues[i % 2], hdrt_queue_record(queues[(i + 1) % 2])));
+        }
+        launch(queues[i % 2], i);
+    }
+    OK(hdrt_queue_synchronize(queues[0]));
+    OK(hdrt_queue_synchronize(queues[1]));
+    double wall = now() - start;
+    hdrt_queue_destroy(queues[0]);
+    hdrt_queue_destroy(queues[1]);
+    return wall;
+}
+
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
 
 static const struct pattern {
     const char *name;
     pattern_function *kernel;
     uint32_t many, first; /* kernels, and which is the first of them */
+    double (*round)(void);
 } patterns[] = {
-    {"loop of 7", pattern_in_turn, 7, 0},
-    {"7 in random order", pattern_random, 7, 0},
-    {"48 in random order", pattern_random, 48, 100},
-    {"128 in random order", pattern_random, 128, 200},
-    {"1,024 in random order", pattern_random, KERNELS, 0},
-    {"1,024 in turn", pattern_in_turn, KERNELS, 0},
-    {"17 of each", pattern_seventeen, KERNELS, 0},
-    {"64 that come twice", pattern_twice, KERNELS, 0},
+    {"each waited for", pattern_in_turn, 1, 99, each_waited_for},
+    {"two exclusive in turn", pattern_in_turn, 1, 98, exclusive_in_turn},
+    {"loop of 7", pattern_in_turn, 7, 0, one_queue},
+    {"7 in random order", pattern_random, 7, 0, one_queue},
+    {"48 in random order", pattern_random, 48, 100, one_queue},
+    {"128 in random order", pattern_random, 128, 200, one_queue},
+    {"1,024 in random order", pattern_random, KERNELS, 0, one_queue},
+    {"1,024 in turn", pattern_in_turn, KERNELS, 0, one_queue},
+    {"17 of each", pattern_seventeen, KERNELS, 0, one_queue},
+    {"64 that come twice", pattern_twice, KERNELS, 0, one_queue},
 };
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
@@ -64,24 +132,6 @@ static double median(double *values)
     return values[ROUNDS / 2];
 }
 
-/* \return wall ns for each launch. */
-static double run(void)
-{
-    const hdrt_grid one = {{1, 1, 1}, {1, 1, 1}, 0};
-    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
-    hdrt_queue *queue;
-    OK(hdrt_queue_create(device, &options, &queue));
-    double start = now();
-    for (unsigned i = 0; i < LAUNCHES_EACH; i++) {
-        unsigned long long address = 4096 + i;
-        OK(hdrt_launch(queue, kernels[which[i]], one, HDRT_ARGS(address, i)));
-    }
-    OK(hdrt_queue_synchronize(queue));
-    double wall = (now() - start) / LAUNCHES_EACH;
-    hdrt_queue_destroy(queue);
-    return wall;
-}
-
 static void measure(const struct pattern *pattern)
 {
     double wall[ROUNDS], driver[ROUNDS], own[ROUNDS];
@@ -95,7 +145,7 @@ static void measure(const struct pattern *pattern)
             memcpy(before, counts, sizeof before);
         }
         unsigned long spent = counts[SPENT_NS];
-        double each = run();
+        double each = pattern->round() / LAUNCHES_EACH;
         if (round >= 0) {
             wall[round] = each;
             driver[round] = (double)(counts[SPENT_NS] - spent) / LAUNCHES_EACH;

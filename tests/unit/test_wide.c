@@ -38,6 +38,12 @@ static const char meet_ptx[] =
     " @%q ret;\n mov.u64 %d3, %globaltimer;\n setp.lt.u64 %q, %d3, %d2;\n @%q bra AGAIN;\n mov.u32 %r2, 1;\n"
     " st.global.u32 [%d1+4], %r2;\n ret;\n}\n";
 
+/* May wait for the kernels that it follows. */
+static const char dependent_ptx[] =
+    ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry dependent(.param .u64 p, .param .u32 n)\n{\n"
+    " .reg .pred %q;\n .reg .b32 %r<2>;\n ld.param.u32 %r1, [n];\n setp.eq.u32 %q, %r1, 0;\n @!%q bra DONE;\n"
+    " griddepcontrol.wait;\nDONE:\n ret;\n}\n";
+
 static void setup(void)
 {
     setup_device();
@@ -172,6 +178,24 @@ START_TEST(all_of_a_piece_run_at_once)
     CK_OK(hdrt_queue_synchronize(queues[0]));
     ck_assert_uint_eq(seen[0], COUNT);
     ck_assert_uint_eq(seen[1], 0);
+}
+END_TEST
+
+/* Beside others it would wait for one of them. */
+START_TEST(what_waits_for_grids_is_in_no_piece)
+{
+    hdrt_module *depending;
+    CK_OK(hdrt_module_load(dev, dependent_ptx, sizeof dependent_ptx - 1, NULL, &depending));
+    hdrt_kernel *kernels[] = {stamp, kernel_of(depending, "dependent")};
+    for (int i = 0; i < 2; i++) {
+        uint32_t value = 7;
+        ck_assert(hdrt__committer_take(queues[i], HDRT__COMMITTER_NONE));
+        CK_OK(hdrt_launch(queues[i], kernels[i], hdrt_grid_1d(1, 1), HDRT_ARGS(words, value)));
+        ck_assert_int_eq(hdrt__wide_may(queues[i]), i == 0);
+        hdrt__committer_leave(queues[i]);
+        CK_OK(hdrt_queue_synchronize(queues[i]));
+    }
+    hdrt_module_destroy(depending);
 }
 END_TEST
 
@@ -364,6 +388,7 @@ int main(void)
     tcase_add_checked_fixture(anywhere, setup, teardown);
     tcase_set_timeout(anywhere, 60);
     tcase_add_test(anywhere, all_of_a_piece_run_at_once);
+    tcase_add_test(anywhere, what_waits_for_grids_is_in_no_piece);
     tcase_add_test(anywhere, streams_for_pieces_are_different);
     suite_add_tcase(suite, anywhere);
     tcase_add_checked_fixture(one, setup_one_stream, teardown);
