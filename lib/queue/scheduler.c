@@ -19,6 +19,8 @@
 #define ASKED_EACH_NS 20000u
 /* How long launches pend while there is other work. */
 #define PENDING_NS 60000u
+/* From so many on some can be for wide templates alone; single kernels then never miss an idle one. */
+#define STREAMS_MANY 16u
 /* Processors from which on a second dispatcher does not take what others need. */
 #define PROCESSORS_FOR_TWO 8
 
@@ -336,15 +338,19 @@ hdrt_status hdrt__scheduler_stream(hdrt__scheduler *scheduler, uint8_t class, hd
     return status;
 }
 
-/* One more for wide templates. \return false: there is no other. */
-static bool add_wide(hdrt__scheduler *scheduler, uint8_t class, hdrt__stream **out_stream)
+/* One more for wide templates, the i-th: theirs alone, unless streams are few. \return false: there is no other. */
+static bool add_wide(hdrt__scheduler *scheduler, uint8_t class, uint32_t i)
 {
-    hdrt__stream *stream;
-    if (hdrt__scheduler_stream(scheduler, class, &stream) != HDRT_OK || atomic_exchange(&stream->wide, true)) {
-        return false;
+    hdrt__stream **streams = scheduler->wide[class].streams, *stream;
+    bool other = hdrt__scheduler_stream(scheduler, class, &stream) == HDRT_OK;
+    for (uint32_t j = 0; j < i && other; j++) {
+        other = streams[j] != stream;
     }
-    *out_stream = stream;
-    return true;
+    if (other) {
+        streams[i] = stream;
+        atomic_store_explicit(&stream->wide, scheduler->stream_limit >= STREAMS_MANY, memory_order_relaxed);
+    }
+    return other;
 }
 
 /* The one with the least in flight, if that is less than `depth`; of these the first. NULL: there is none. */
@@ -352,7 +358,7 @@ static hdrt__stream *wide_with_room(hdrt__scheduler *scheduler, uint8_t class, u
 {
     hdrt__stream **streams = scheduler->wide[class].streams, *found = NULL;
     uint64_t least = depth;
-    for (uint32_t i = 0; i < count && least && (streams[i] || add_wide(scheduler, class, &streams[i])); i++) {
+    for (uint32_t i = 0; i < count && least && (streams[i] || add_wide(scheduler, class, i)); i++) {
         uint64_t outstanding = hdrt__stream_outstanding(streams[i]);
         if (outstanding < least) {
             least = outstanding;

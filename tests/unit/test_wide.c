@@ -199,6 +199,20 @@ START_TEST(what_waits_for_grids_is_in_no_piece)
 }
 END_TEST
 
+/* Where streams are few pieces leave them to others too. */
+START_TEST(few_streams_are_for_all)
+{
+    hdrt__scheduler *scheduler = queues[0]->scheduler;
+    uint8_t class = queues[0]->class;
+    ck_assert_uint_eq(scheduler->stream_limit, 1);
+    ck_assert_ptr_eq(hdrt__scheduler_wide(scheduler, class, true), stream);
+    ck_assert_ptr_eq(hdrt__scheduler_idle(scheduler, class), stream);
+    hand_over();
+    ck_assert_ptr_eq(hdrt__scheduler_wide(scheduler, class, false), stream); /* which has room for one more */
+    finish();
+}
+END_TEST
+
 /* One that becomes idle while another is looked for is not that other one; and single kernels go elsewhere. */
 START_TEST(streams_for_pieces_are_different)
 {
@@ -395,6 +409,7 @@ int main(void)
     tcase_set_timeout(one, 60);
     tcase_add_test(one, a_piece_can_be_waited_for_at_once);
     tcase_add_test(one, nothing_gets_before_its_mark);
+    tcase_add_test(one, few_streams_are_for_all);
     add_soft_tcase(suite, one, "one stream");
     tcase_add_checked_fixture(streams, setup, teardown);
     tcase_set_timeout(streams, 60);
