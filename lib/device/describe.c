@@ -113,7 +113,7 @@ hdrt_status hdrt__describe_device(const hdrt__driver_table *table, uint32_t inde
 
 hdrt_status hdrt__describe_limits(const hdrt__driver_table *table, hdcu_device ordinal, hdrt__device_limits *out_limits)
 {
-    int pitch;
+    int pitch, major = 0;
     bool wait_64;
     memset(out_limits, 0, sizeof *out_limits);
     hdrt_status status = read_attribute(table, ordinal, HDCU_DEVICE_ATTRIBUTE_MAX_PITCH, &pitch);
@@ -127,6 +127,9 @@ hdrt_status hdrt__describe_limits(const hdrt__driver_table *table, hdcu_device o
     if (status == HDRT_OK) {
         status = read_flag(table, ordinal, HDCU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, &wait_64);
     }
+    if (status == HDRT_OK) {
+        status = read_attribute(table, ordinal, HDCU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major);
+    }
     if (status != HDRT_OK) {
         return status;
     }
@@ -134,6 +137,7 @@ hdrt_status hdrt__describe_limits(const hdrt__driver_table *table, hdcu_device o
     out_limits->stream_wait_32 = table->cuStreamWaitValue32 != NULL;
     out_limits->stream_wait_64 = wait_64 && table->cuStreamWaitValue64 != NULL;
     out_limits->parameter_info = table->cuFuncGetParamInfo != NULL;
+    out_limits->launch_order = major >= 9;
     hdrt__call call = HDRT__CALL(table, cuCtxGetStreamPriorityRange, &out_limits->priority_least,
                                  &out_limits->priority_greatest);
     return hdrt__call_failed(call, "stream priorities of device %d", ordinal);

@@ -30,6 +30,7 @@ struct hdrt_kernel {
     uint32_t static_shared_bytes;
     _Atomic uint32_t dynamic_shared_bytes; /* what the function is set to allow; raised under raising, never lowered */
     _Atomic uint32_t expected_us; /* how long a launch took at most, as the scheduler saw it last; 0: not known */
+    _Atomic uint32_t measurable;  /* launches that could be measured; about, since not counted under a lock */
     bool awaits_grids; /* it, or another of its module, has griddepcontrol.wait, as far as is known */
     char label[HDRT__LABEL_BYTES]; /* the name, by which streams remember launches */
     struct { /* the template cache's, under its lock (queue/template_choose.c) */
@@ -37,6 +38,7 @@ struct hdrt_kernel {
         uint32_t seen_at;                         /* the cache's clock at the last sight */
         uint32_t distance;                        /* from one to the next, on average of late */
         int32_t sights;                           /* that counted; below 0: a build failed */
+        bool refuses_order;                       /* beside others it must be a branch */
     } single;
     pthread_mutex_t raising;
     _Atomic uint64_t access_read, access_none; /* a bit for each parameter: hdrt_kernel_set_access */

@@ -272,13 +272,13 @@ static hdrt_status make_kernels(hdrt_module *module)
     return HDRT_OK;
 }
 
-/* A module with its code loaded, in no table yet. */
 static bool awaits_grids(const hdrt__code *code)
 {
     static const char instruction[] = "griddepcontrol.wait";
     return code->ptx && memmem(code->ptx, code->ptx_size, instruction, sizeof(instruction) - 1);
 }
 
+/* A module with its code loaded, in no table yet. */
 static hdrt_status open_loaded(hdrt_device *device, hdrt__code *code, const hdrt__open_options *options,
                                hdrt_module **out_module)
 {

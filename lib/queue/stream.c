@@ -13,7 +13,8 @@
 #include "queue/scheduler.h"
 #include "driver/thread.h"
 
-/* Of launches to an idle stream of kernels that were measured already one in so many is measured again. */
+/* Of a kernel's launches that find their stream idle the first few are measured, and then one in so many. */
+#define MEASURED_FIRST 4u
 #define MEASURED_OF 8u
 
 /* ---- making and ending ------------------------------------------------------------------------------------------- */
@@ -342,11 +343,14 @@ void hdrt__stream_join(hdrt__stream *stream, const hdrt__stream *other, uint64_t
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
-uint64_t hdrt__stream_measure_from(const hdrt__stream *stream, const hdrt_kernel *kernel)
+uint64_t hdrt__stream_measure_from(const hdrt__stream *stream, hdrt_kernel *kernel)
 {
-    uint64_t sequence = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
-    bool due = sequence % MEASURED_OF == 0 || !atomic_load_explicit(&kernel->expected_us, memory_order_relaxed);
-    return due && !stream->measured.kernel && hdrt__stream_outstanding(stream) == 0 ? hdrt__now_ns() : 0;
+    if (stream->measured.kernel || hdrt__stream_outstanding(stream) != 0) {
+        return 0;
+    }
+    uint32_t count = atomic_load_explicit(&kernel->measurable, memory_order_relaxed);
+    atomic_store_explicit(&kernel->measurable, count + 1, memory_order_relaxed);
+    return count < MEASURED_FIRST || count % MEASURED_OF == 0 ? hdrt__now_ns() : 0;
 }
 
 void hdrt__stream_measure(hdrt__stream *stream, hdrt_kernel *kernel, uint64_t begin_ns)

@@ -55,7 +55,7 @@ typedef struct hdrt__stream {
     uint8_t class;  /* of priority */
     bool shared;    /* by queues that the scheduler puts there */
     bool adopted;   /* the handle is the caller's */
-    atomic_bool wide; /* many kernels side by side go there: others only where there is no other stream */
+    atomic_bool wide; /* many kernels side by side go there: of others only what goes on behind them, if no stream is idle */
     _Atomic uint32_t joined; /* queues that are to be put behind its end without a wait */
 
     pthread_mutex_t commit;
@@ -118,7 +118,7 @@ static inline void hdrt__stream_work(hdrt__stream *stream, uint32_t operations)
 
 /* Before a launch: the time, if it is to be measured how long it takes, since the stream is idle; else 0. Some are enough of
  * a kernel of which it is known. */
-uint64_t hdrt__stream_measure_from(const hdrt__stream *stream, const hdrt_kernel *kernel);
+uint64_t hdrt__stream_measure_from(const hdrt__stream *stream, hdrt_kernel *kernel);
 /* The last command is the launch of this kernel; begin_ns: what the time was before, 0: it is not measured. */
 void hdrt__stream_measure(hdrt__stream *stream, hdrt_kernel *kernel, uint64_t begin_ns);
 

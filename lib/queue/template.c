@@ -15,16 +15,6 @@ static bool has_graphs(const hdrt__driver_table *driver)
            driver->cuGraphExecDestroy;
 }
 
-/* Hopper, and what came after it. Others might make each kernel wait for the end of the one before it. */
-static bool has_launch_order(const hdrt_device *device)
-{
-    int major = 0;
-    return device->driver->cuGraphAddNode &&
-           !HDRT__CALL(device->driver, cuDeviceGetAttribute, &major, HDCU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-                       device->ordinal).result &&
-           major >= 9;
-}
-
 hdrt__templates *hdrt__templates_create(hdrt_device *device, hdrt__template_complete complete, void *context)
 {
     const char *wish = hdrt__environment(HDRT__ENV_TEMPLATES);
@@ -37,7 +27,7 @@ hdrt__templates *hdrt__templates_create(hdrt_device *device, hdrt__template_comp
     templates->complete = complete;
     templates->context = context;
     templates->switches = device->driver->cuGraphNodeSetEnabled != NULL;
-    templates->orders = has_launch_order(device);
+    templates->orders = device->limits.launch_order && device->driver->cuGraphAddNode;
     templates->enabled = has_graphs(device->driver) && !(wish && strcmp(wish, "off") == 0);
     pthread_mutex_init(&templates->lock, NULL);
     hdrt__template_table_init(&templates->table);

@@ -5,6 +5,8 @@
 
 /* After a failed build a sequence must be seen this often until the next. */
 #define SIGHTS_AFTER_FAILURE 1000
+/* So many kernels are refused launch order until it is the driver, and not they. */
+#define REFUSALS 2u
 /* How often a wide template must be wanted. */
 #define WIDE_SIGHTS 2
 /*
@@ -183,7 +185,7 @@ static void put_off(hdrt__templates *templates, hdrt_kernel *first, uint32_t cou
 static bool build_new(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count, uint64_t key,
                       bool wide, hdrt__template_choice *choice)
 {
-    bool branches = wide && !templates->orders;
+    bool branches = wide && (!templates->orders || launches[0].kernel->single.refuses_order);
     if (templates->table.credit[wide] < hdrt__template_build_ns(count, branches)) {
         return false;
     }
@@ -221,8 +223,11 @@ void hdrt__template_not_built(hdrt__templates *templates, hdrt__template_sequenc
     templates->table.counts.bytes -= hdrt__template_bytes(sequence->count, sequence->branches);
     sequence->building = false;
     sequence->takers--;
-    if (sequence->refuses_order) {
-        templates->orders = false;
+    if (sequence->refuses_order && !sequence->instances) {
+        hdrt_kernel *kernel = sequence->kernels[0];
+        templates->refusals += !kernel->single.refuses_order;
+        templates->orders = templates->orders && templates->refusals < REFUSALS;
+        kernel->single.refuses_order = true;
         hdrt__template_drop(templates, sequence, dropped); /* the next is built of branches */
     } else if (!sequence->instances) {
         hdrt__template_refuse(templates, sequence, dropped);

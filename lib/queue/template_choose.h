@@ -44,6 +44,7 @@ struct hdrt__templates {
     pthread_mutex_t lock; /* a leaf; guards what follows and the links of sequences and instances */
     bool switches;        /* nodes can be switched off, so that a wide template serves fewer */
     bool orders;          /* kernels can follow each other in launch order, and begin without waiting for an end */
+    uint32_t refusals;    /* kernels with which the driver did not take that */
     hdrt__template_table table;
     hdrt__template_sequence *to_release; /* ended: only their modules are held yet */
     hdrt__template_stream streams[HDRT__TEMPLATE_STREAMS];

@@ -106,7 +106,8 @@ static const hdrt__run_launch *launch_of(const hdrt__run_launch *launches, uint3
 /* What a driver says that does not take launch order, or not for such kernels. */
 static void note_refusal(hdrt__template_sequence *sequence, hdrt__call call)
 {
-    sequence->refuses_order = sequence->wide && !sequence->branches && call.result != HDCU_ERROR_OUT_OF_MEMORY;
+    sequence->refuses_order = sequence->wide && !sequence->branches &&
+                              (call.result == HDCU_ERROR_INVALID_VALUE || call.result == HDCU_ERROR_NOT_SUPPORTED);
 }
 
 /*
@@ -130,7 +131,9 @@ static hdrt__call add_node(hdrt__template_sequence *sequence, const hdrt__driver
     hdcu_graph_node *node = &sequence->nodes[i];
     bool follows = i > 0 && !sequence->branches;
     if (follows && sequence->wide) {
-        return add_in_launch_order(driver, sequence->graph, node[-1], params, node);
+        hdrt__call call = add_in_launch_order(driver, sequence->graph, node[-1], params, node);
+        note_refusal(sequence, call);
+        return call;
     }
     return HDRT__CALL(driver, cuGraphAddKernelNode, node, sequence->graph, follows ? node - 1 : NULL, follows ? 1 : 0,
                       params);
@@ -150,7 +153,6 @@ static bool make_graph(hdrt__template_sequence *sequence, const hdrt__driver_tab
     }
     if (call.result) {
         hdrt__template_sequence_end(sequence, driver);
-        note_refusal(sequence, call);
     }
     return call.result == 0;
 }
@@ -203,7 +205,9 @@ hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence 
     hdrt__call call = HDRT__CALL(driver, cuGraphInstantiateWithFlags, &instance->exec, sequence->graph, 0);
     if (call.result) {
         instance->exec = NULL;
-        note_refusal(sequence, call);
+        if (made) {
+            note_refusal(sequence, call);
+        }
         goto destroy_instance;
     }
     for (uint32_t i = 0; filled && i < sequence->count; i++) {

@@ -103,16 +103,6 @@ START_TEST(test_wide_without_switches)
 }
 END_TEST
 
-static int major_version = 8;
-
-static hdcu_result old_attribute(int *out, unsigned attribute, hdcu_device device)
-{
-    (void)attribute;
-    (void)device;
-    *out = major_version;
-    return HDCU_SUCCESS;
-}
-
 /* Where kernels do not follow each other in launch order each is a branch: an older driver, or an older device. */
 START_TEST(test_wide_of_branches)
 {
@@ -123,9 +113,8 @@ START_TEST(test_wide_of_branches)
     for (int which = 0; which < 3; which++) {
         hdrt__templates_destroy(templates);
         less = *all;
-        less.cuDeviceGetAttribute = which ? old_attribute : all->cuDeviceGetAttribute;
         less.cuGraphAddNode = which ? all->cuGraphAddNode : NULL;
-        major_version = which == 2 ? 9 : 8;
+        dev->limits.launch_order = which != 1;
         templates = hdrt__templates_create(dev, is_complete, NULL);
         ck_assert_int_eq(hdrt__templates_wide_in_order(templates), which == 2);
         check_wide(40, 0);
@@ -174,32 +163,76 @@ START_TEST(test_switch_fails)
 }
 END_TEST
 
-/* Whoever does not take launch order gets branches, the next time already; one that has no memory is asked again. */
+/* A kernel that does not take launch order gets branches, the next time already; one that has no memory is asked again, and
+ * so is one with which something else is wrong. */
 START_TEST(test_launch_order_refused)
 {
     static const struct {
         const char *rule;
-        bool ordered;
+        bool refused;
     } cases[] = {
-        {"cuGraphAddNode:1=801", false}, {"cuGraphAddNode:5=1", false}, {"cuGraphInstantiateWithFlags:1=801", false},
-        {"cuGraphAddNode:1=2", true},    {"cuGraphInstantiateWithFlags:1=2", true},
+        {"cuGraphAddNode:1=801", true}, {"cuGraphAddNode:5=1", true},         {"cuGraphInstantiateWithFlags:1=801", true},
+        {"cuGraphAddNode:1=2", false},  {"cuGraphInstantiateWithFlags:1=2", false}, {"cuGraphAddKernelNode:1=1", false},
     };
     make_words();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         hdrt__templates_destroy(templates);
         templates = hdrt__templates_create(dev, is_complete, NULL);
+        kernels[1]->single.refuses_order = false;
         check_wide(64, 0);
         inject(cases[i].rule);
         check_wide(64, 0);
         inject(NULL);
-        ck_assert_int_eq(hdrt__templates_wide_in_order(templates), cases[i].ordered);
+        ck_assert(hdrt__templates_wide_in_order(templates)); /* for others */
+        ck_assert_int_eq(kernels[1]->single.refuses_order, cases[i].refused);
         ck_assert_uint_eq(counts().bytes, 0);
         ck_assert_uint_eq(counts().sequences, 0);
-        if (!cases[i].ordered) {
+        if (cases[i].refused) {
             check_wide(64, 64);
             ck_assert_uint_eq(counts().bytes, 64 * 86016);
         }
     }
+}
+END_TEST
+
+/* Where several kernels do not it is the driver. */
+START_TEST(test_launch_order_refused_by_the_driver)
+{
+    hdcu_result result;
+    make_words();
+    inject("cuGraphAddNode:*=801");
+    for (uint32_t kernel = 1; kernel <= 2; kernel++) {
+        ck_assert(hdrt__templates_wide_in_order(templates));
+        ck_assert_uint_eq(run_wide(0, kernel, 64, &result), 0);
+        ck_assert_uint_eq(run_wide(0, kernel, 64, &result), 0);
+    }
+    ck_assert(!hdrt__templates_wide_in_order(templates));
+    inject(NULL);
+    ck_assert_uint_eq(run_wide(0, 3, 64, &result), 0);
+    ck_assert_uint_eq(run_wide(0, 3, 64, &result), 64);
+    synchronize(0);
+    ck_assert_uint_eq(counts().bytes, 64 * 86016);
+}
+END_TEST
+
+/* A further instance that cannot be made says nothing of that, and leaves the sequence as it is. */
+START_TEST(test_launch_order_is_not_refused_later)
+{
+    hdcu_result result;
+    make_words();
+    check_wide(64, 0);
+    check_wide(64, 64);
+    ck_assert_uint_eq(run_wide(0, 1, 64, &result), 64);
+    inject("cuGraphInstantiateWithFlags:1=801");
+    ck_assert_uint_eq(run_wide(1, 1, 64, &result), 0); /* the other one is in flight */
+    inject(NULL);
+    ck_assert(!kernels[1]->single.refuses_order);
+    ck_assert_uint_eq(counts().sequences, 1);
+    ck_assert_uint_eq(counts().bytes, 64 * 3277);
+    ck_assert_uint_eq(run_wide(1, 1, 64, &result), 64);
+    ck_assert_uint_eq(counts().bytes, 2 * 64 * 3277);
+    synchronize(0);
+    synchronize(1);
 }
 END_TEST
 
@@ -249,6 +282,8 @@ int main(void)
     tcase_set_timeout(failures, 120);
     tcase_add_test(failures, test_switch_fails);
     tcase_add_test(failures, test_launch_order_refused);
+    tcase_add_test(failures, test_launch_order_refused_by_the_driver);
+    tcase_add_test(failures, test_launch_order_is_not_refused_later);
     tcase_add_test(failures, test_wide_at_random);
     add_soft_tcase(suite, failures, "failures");
     return run_suite(suite);

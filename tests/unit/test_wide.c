@@ -181,6 +181,29 @@ START_TEST(all_of_a_piece_run_at_once)
 }
 END_TEST
 
+/* Some of a kernel's launches are measured, the first ones among them, wherever in its stream they come. */
+START_TEST(some_launches_are_measured)
+{
+    for (int other = 0; other < 8; other++) { /* commands in the stream before */
+        uint32_t measured = 0, first = 0;
+        CK_OK(hdrt_fill(queues[0], words, &first, sizeof first, 1));
+        CK_OK(hdrt_device_synchronize(dev));
+        CK_OK(hdrt__stream_poll(stream, UINT64_MAX));
+        ck_assert_uint_eq(hdrt__stream_outstanding(stream), 0);
+        atomic_store(&stamp->measurable, 0);
+        atomic_store(&stamp->expected_us, 100000); /* the first one was asked for late */
+        for (int i = 0; i < 64; i++) {
+            bool is = hdrt__stream_measure_from(stream, stamp) != 0;
+            measured += is;
+            first += is && i < 4;
+        }
+        ck_assert_uint_eq(first, 4);
+        ck_assert_uint_ge(measured, 8);
+        ck_assert_uint_le(measured, 32);
+    }
+}
+END_TEST
+
 /* Beside others it would wait for one of them. */
 START_TEST(what_waits_for_grids_is_in_no_piece)
 {
@@ -224,10 +247,8 @@ START_TEST(streams_for_pieces_are_different)
     hand_over();
     finish_only();
     ck_assert_int_eq(dev->driver->cuStreamSynchronize(stream->handle), HDCU_SUCCESS); /* of which the library is told nothing */
-    ck_assert_uint_eq(hdrt__stream_outstanding(stream), 1);
-    hdrt__stream *second = hdrt__scheduler_wide(scheduler, class, false);
-    ck_assert_ptr_nonnull(second);
-    ck_assert_ptr_ne(second, stream);
+    ck_assert_ptr_nonnull(hdrt__scheduler_wide(scheduler, class, false)); /* the same, if the dispatcher has asked meanwhile */
+    ck_assert_ptr_ne(scheduler->wide[class].streams[1], stream);
     leave_all();
 }
 END_TEST
@@ -372,6 +393,49 @@ START_TEST(few_are_not_held)
 }
 END_TEST
 
+static uint64_t pieces_in_flight(const hdrt__scheduler *scheduler, uint8_t class)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < HDRT__WIDE_BRANCH_STREAMS; i++) {
+        const hdrt__stream *one = scheduler->wide[class].streams[i];
+        sum += one ? hdrt__stream_outstanding(one) : 0;
+    }
+    return sum;
+}
+
+/* A queue whose kernel was in a piece goes on elsewhere, so that the next piece does not wait for it. */
+START_TEST(who_goes_on_leaves_the_pieces_stream)
+{
+    hdrt__together *together = hdrt__together_create();
+    hdrt__scheduler *scheduler = queues[0]->scheduler;
+    uint8_t class = queues[0]->class;
+    uint32_t value = 3;
+    void *memory;
+    CK_OK(hdrt_host_alloc(dev, 64, &memory));
+    _Atomic uint32_t *flag = memory;
+    ck_assert_ptr_nonnull(together);
+    for (int round = 0; round < 4; round++) {
+        uint64_t until = hdrt__now_ns() + (uint64_t)patience_ms() * 1000000;
+        atomic_store(flag, round < 3);
+        add_together(together, queues, COUNT, spin, (hdrt_ptr)(uintptr_t)memory, 2 * HDRT__TOGETHER_LEAST_US);
+        for (uint32_t i = 0; i < COUNT && round == 3; i++) {
+            CK_OK(hdrt_fill(queues[i], words, &value, sizeof value, 1));
+            while (atomic_load(&queues[i]->entry.timeline->committed) < hdrt_queue_record(queues[i]).value) {
+                ck_assert_uint_lt(hdrt__now_ns(), until);
+                usleep(100);
+            }
+        }
+        ck_assert_uint_le(pieces_in_flight(scheduler, class), 1);
+        atomic_store(flag, 1);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            CK_OK(hdrt_queue_synchronize(queues[i]));
+        }
+    }
+    hdrt__together_destroy(together);
+    CK_OK(hdrt_host_free(dev, memory));
+}
+END_TEST
+
 /* Others are awaited after many that came soon after many, and not for ever. */
 START_TEST(others_are_awaited_where_they_came_again)
 {
@@ -403,6 +467,7 @@ int main(void)
     tcase_set_timeout(anywhere, 60);
     tcase_add_test(anywhere, all_of_a_piece_run_at_once);
     tcase_add_test(anywhere, what_waits_for_grids_is_in_no_piece);
+    tcase_add_test(anywhere, some_launches_are_measured);
     tcase_add_test(anywhere, streams_for_pieces_are_different);
     suite_add_tcase(suite, anywhere);
     tcase_add_checked_fixture(one, setup_one_stream, teardown);
@@ -416,6 +481,7 @@ int main(void)
     tcase_add_test(streams, the_last_few_are_a_piece_too);
     tcase_add_test(streams, one_at_a_time_is_no_piece);
     tcase_add_test(streams, few_are_not_held);
+    tcase_add_test(streams, who_goes_on_leaves_the_pieces_stream);
     tcase_add_test(streams, others_are_awaited_where_they_came_again);
     add_soft_tcase(suite, streams, "commands are counted");
     return run_suite(suite);
