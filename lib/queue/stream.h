@@ -55,7 +55,7 @@ typedef struct hdrt__stream {
     uint8_t class;  /* of priority */
     bool shared;    /* by queues that the scheduler puts there */
     bool adopted;   /* the handle is the caller's */
-    atomic_bool wide; /* many kernels side by side go there: of others only what goes on behind them, if no stream is idle */
+    atomic_bool wide; /* many kernels side by side go there: of others only what waits for one of them alone */
     _Atomic uint32_t joined; /* queues that are to be put behind its end without a wait */
 
     pthread_mutex_t commit;
