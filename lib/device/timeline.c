@@ -711,14 +711,11 @@ static hdrt_status wait_pinned(hdrt__timeline *slot, uint64_t value, uint64_t de
             return status;
         }
         now = hdrt__now_ns();
-        if (now >= deadline && asked != HDRT_OK) {
-            status = look_pinned(slot, value, ASK_PATIENTLY, &asked, out_failure); /* it was not really looked at */
-        }
-        if (status != HDRT_NOT_READY) {
-            return status;
-        }
         if (now >= deadline) {
-            return HDRT_TIMEOUT;
+            if (asked != HDRT_OK) { /* it was not really looked at */
+                status = look_pinned(slot, value, ASK_PATIENTLY, &asked, out_failure);
+            }
+            return status == HDRT_NOT_READY ? HDRT_TIMEOUT : status;
         }
         hdrt_event inside = hdrt__callback_current();
         if (inside.timeline == hdrt__timeline_event(slot, value).timeline && inside.value <= value) {

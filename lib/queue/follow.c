@@ -269,11 +269,10 @@ hdrt_status hdrt__follow_choose(hdrt_queue *queue, hdrt__stream **out_stream)
         return HDRT_OK;
     }
     const hdrt__point *first = hdrt__points(queue);
-    bool of_piece = queue->point_own && atomic_load_explicit(&first->stream->wide, memory_order_relaxed);
-    bool left = queue->point_own && first->sequence != atomic_load(&first->stream->sequence);
-    if (of_piece) {
+    if (queue->point_own && atomic_load_explicit(&first->stream->wide, memory_order_relaxed)) {
         return hdrt__scheduler_stream(queue->scheduler, queue->class, out_stream); /* the next piece is to come there */
     }
+    bool left = queue->point_own && first->sequence != atomic_load(&first->stream->sequence);
     if (left && (*out_stream = hdrt__scheduler_idle(queue->scheduler, queue->class))) {
         return HDRT_OK; /* others went on behind it: their work need not be waited for */
     }

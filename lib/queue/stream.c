@@ -13,9 +13,10 @@
 #include "queue/scheduler.h"
 #include "driver/thread.h"
 
-/* Of a kernel's launches that find their stream idle the first few are measured, and then one in so many. */
+/* The first few launches of a kernel that find their stream idle are measured, and then the next one that does after so
+ * many others. */
 #define MEASURED_FIRST 4u
-#define MEASURED_OF 8u
+#define UNMEASURED 7u
 
 /* ---- making and ending ------------------------------------------------------------------------------------------- */
 
@@ -343,18 +344,29 @@ void hdrt__stream_join(hdrt__stream *stream, const hdrt__stream *other, uint64_t
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
-uint64_t hdrt__stream_measure_from(const hdrt__stream *stream, hdrt_kernel *kernel)
+uint64_t hdrt__stream_measure_from(const hdrt__stream *stream, const hdrt_kernel *kernel)
 {
-    if (stream->measured.kernel || hdrt__stream_outstanding(stream) != 0) {
-        return 0;
+    bool due = !atomic_load_explicit(&kernel->unmeasured, memory_order_relaxed);
+    return due && !stream->measured.kernel && hdrt__stream_outstanding(stream) == 0 ? hdrt__now_ns() : 0;
+}
+
+/* It stays due until one was measured: a fixed place in the program's loop might never find the stream idle. */
+static void count_measured(hdrt_kernel *kernel, bool is_measured)
+{
+    uint8_t measured = atomic_load_explicit(&kernel->measured, memory_order_relaxed);
+    uint8_t left = atomic_load_explicit(&kernel->unmeasured, memory_order_relaxed);
+    if (is_measured && measured < MEASURED_FIRST) {
+        atomic_store_explicit(&kernel->measured, measured + 1, memory_order_relaxed);
+    } else if (is_measured) {
+        atomic_store_explicit(&kernel->unmeasured, UNMEASURED, memory_order_relaxed);
+    } else if (left) {
+        atomic_store_explicit(&kernel->unmeasured, left - 1, memory_order_relaxed);
     }
-    uint32_t count = atomic_load_explicit(&kernel->measurable, memory_order_relaxed);
-    atomic_store_explicit(&kernel->measurable, count + 1, memory_order_relaxed);
-    return count < MEASURED_FIRST || count % MEASURED_OF == 0 ? hdrt__now_ns() : 0;
 }
 
 void hdrt__stream_measure(hdrt__stream *stream, hdrt_kernel *kernel, uint64_t begin_ns)
 {
+    count_measured(kernel, begin_ns != 0);
     if (begin_ns) {
         hdrt__module_hold(kernel->module); /* others may know earlier that the launch is over */
         stream->measured.kernel = kernel;

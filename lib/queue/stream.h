@@ -118,7 +118,7 @@ static inline void hdrt__stream_work(hdrt__stream *stream, uint32_t operations)
 
 /* Before a launch: the time, if it is to be measured how long it takes, since the stream is idle; else 0. Some are enough of
  * a kernel of which it is known. */
-uint64_t hdrt__stream_measure_from(const hdrt__stream *stream, hdrt_kernel *kernel);
+uint64_t hdrt__stream_measure_from(const hdrt__stream *stream, const hdrt_kernel *kernel);
 /* The last command is the launch of this kernel; begin_ns: what the time was before, 0: it is not measured. */
 void hdrt__stream_measure(hdrt__stream *stream, hdrt_kernel *kernel, uint64_t begin_ns);
 

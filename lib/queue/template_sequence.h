@@ -17,7 +17,7 @@ typedef struct hdrt__template_sequence hdrt__template_sequence;
 
 typedef struct hdrt__template_instance {
     hdrt__template_sequence *sequence;
-    struct hdrt__template_instance *next;          /* of the sequence */
+    struct hdrt__template_instance *next;          /* of the sequence, the last used first */
     struct hdrt__template_instance *newer, *older; /* by last use, of the cache */
     hdcu_graph_exec exec;
     uint32_t index;  /* stream of the last launch */

@@ -54,12 +54,15 @@ static void launch(hdrt_queue *queue, unsigned i)
 }
 
 /* \return ns of wall time, as the others. */
-static double one_queue(void)
+static double on_one_queue(bool each_waited_for)
 {
     hdrt_queue *queue = make_queue(false);
     double start = now();
     for (unsigned i = 0; i < LAUNCHES_EACH; i++) {
         launch(queue, i);
+        if (each_waited_for) {
+            OK(hdrt_queue_synchronize(queue));
+        }
     }
     OK(hdrt_queue_synchronize(queue));
     double wall = now() - start;
@@ -67,17 +70,14 @@ static double one_queue(void)
     return wall;
 }
 
+static double one_queue(void)
+{
+    return on_one_queue(false);
+}
+
 static double each_waited_for(void)
 {
-    hdrt_queue *queue = make_queue(false);
-    double start = now();
-    for (unsigned i = 0; i < LAUNCHES_EACH; i++) {
-        launch(queue, i);
-        OK(hdrt_queue_synchronize(queue));
-    }
-    double wall = now() - start;
-    hdrt_queue_destroy(queue);
-    return wall;
+    return on_one_queue(true);
 }
 
 static double exclusive_in_turn(void)

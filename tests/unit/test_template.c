@@ -430,9 +430,8 @@ END_TEST
 
 START_TEST(test_off)
 {
-    hdrt__templates_destroy(templates);
     setenv("HDRT_TEMPLATES", "off", 1);
-    templates = hdrt__templates_create(dev, is_complete, NULL);
+    renew_templates(dev->driver);
     unsetenv("HDRT_TEMPLATES");
     for (int i = 0; i < 5; i++) {
         ck_assert_uint_eq(run_loop(0, numbered, 10, 0, 10, false), 0);
@@ -445,12 +444,8 @@ END_TEST
 START_TEST(test_driver_without_graphs)
 {
     hdrt__driver_table less = *dev->driver;
-    const hdrt__driver_table *all = dev->driver;
     less.cuGraphInstantiateWithFlags = NULL;
-    hdrt__templates_destroy(templates);
-    dev->driver = &less;
-    templates = hdrt__templates_create(dev, is_complete, NULL);
-    dev->driver = all;
+    renew_templates(&less);
     ck_assert_uint_eq(run_loop(0, numbered, 1, 0, CHUNK, false), 0);
     ck_assert_uint_eq(run_loop(0, numbered, 1, 0, CHUNK, false), 0);
     check_sum(0);

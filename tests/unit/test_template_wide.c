@@ -73,8 +73,7 @@ START_TEST(test_wide)
     ck_assert_uint_eq(counts().bytes, hdrt__templates_wide_in_order(templates) ? (8 + 64 + 32) * 3277 : (8 + 64 + 32) * 86016);
     synchronize(0);
     synchronize(1);
-    hdrt__templates_destroy(templates);
-    templates = hdrt__templates_create(dev, is_complete, NULL);
+    renew_templates(dev->driver);
     check_wide(600, 0);
     check_wide(600, 256);
 }
@@ -84,11 +83,8 @@ END_TEST
 START_TEST(test_wide_without_switches)
 {
     hdrt__driver_table less = *dev->driver;
-    const hdrt__driver_table *all = dev->driver;
     less.cuGraphNodeSetEnabled = NULL;
-    hdrt__templates_destroy(templates);
-    dev->driver = &less;
-    templates = hdrt__templates_create(dev, is_complete, NULL);
+    renew_templates(&less);
     make_words();
     check_wide(40, 0);
     check_wide(40, 32);
@@ -96,9 +92,7 @@ START_TEST(test_wide_without_switches)
     check_wide(3, 0);
     check_wide(63, 32);
     ck_assert_uint_eq(hdrt__templates_wide_rest(templates, 63), 7);
-    hdrt__templates_destroy(templates);
-    dev->driver = all;
-    templates = hdrt__templates_create(dev, is_complete, NULL);
+    renew_templates(dev->driver);
     ck_assert_uint_eq(hdrt__templates_wide_rest(templates, 63), 0);
 }
 END_TEST
@@ -106,37 +100,26 @@ END_TEST
 /* Where kernels do not follow each other in launch order each is a branch: an older driver, or an older device. */
 START_TEST(test_wide_of_branches)
 {
-    hdrt__driver_table less = *dev->driver;
-    const hdrt__driver_table *all = dev->driver;
-    dev->driver = &less;
     make_words();
     for (int which = 0; which < 3; which++) {
-        hdrt__templates_destroy(templates);
-        less = *all;
-        less.cuGraphAddNode = which ? all->cuGraphAddNode : NULL;
+        hdrt__driver_table less = *dev->driver;
+        less.cuGraphAddNode = which ? less.cuGraphAddNode : NULL;
         dev->limits.launch_order = which != 1;
-        templates = hdrt__templates_create(dev, is_complete, NULL);
+        renew_templates(&less);
         ck_assert_int_eq(hdrt__templates_wide_in_order(templates), which == 2);
         check_wide(40, 0);
         check_wide(40, 40);
         check_wide(64, 64);
         ck_assert_uint_eq(counts().bytes, 64 * (which == 2 ? 3277 : 86016));
     }
-    hdrt__templates_destroy(templates);
-    dev->driver = all;
-    templates = hdrt__templates_create(dev, is_complete, NULL);
 }
 END_TEST
 
 START_TEST(test_wide_without_graphs)
 {
     hdrt__driver_table less = *dev->driver;
-    const hdrt__driver_table *all = dev->driver;
     less.cuGraphInstantiateWithFlags = NULL;
-    hdrt__templates_destroy(templates);
-    dev->driver = &less;
-    templates = hdrt__templates_create(dev, is_complete, NULL);
-    dev->driver = all;
+    renew_templates(&less);
     make_words();
     check_wide(8, 0);
     check_wide(8, 0);
@@ -176,8 +159,7 @@ START_TEST(test_launch_order_refused)
     };
     make_words();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        hdrt__templates_destroy(templates);
-        templates = hdrt__templates_create(dev, is_complete, NULL);
+        renew_templates(dev->driver);
         kernels[1]->single.refuses_order = false;
         check_wide(64, 0);
         inject(cases[i].rule);

@@ -113,6 +113,17 @@ static inline void setup(void)
     ck_assert_ptr_nonnull(templates);
 }
 
+/* The cache made anew, of what this driver can do. */
+static inline void renew_templates(const hdrt__driver_table *driver)
+{
+    const hdrt__driver_table *own = dev->driver;
+    hdrt__templates_destroy(templates);
+    dev->driver = driver;
+    templates = hdrt__templates_create(dev, is_complete, NULL);
+    dev->driver = own;
+    ck_assert_ptr_nonnull(templates);
+}
+
 static inline void teardown(void)
 {
     hdrt__templates_destroy(templates);
