@@ -13,7 +13,8 @@
  * Kernels side by side in one template, and how much is in flight at once (together.h): in so many streams, in each of them
  * as many templates one behind the other. So there is always more than the 128 kernels that run at once on an H200, and they
  * end about in the order in which they were launched. Where the device knows no launch order each kernel is a branch
- * (template.h); there none may wait behind another, and there are as many streams as the templates' share of the device's memory allows.
+ * (template.h); there none may wait behind another, and there are as many streams as the templates' share of the device's
+ * memory allows.
  */
 #define HDRT__WIDE_LIMIT 64u
 #define HDRT__WIDE_STREAMS 3u
