@@ -89,6 +89,20 @@ static hdrt_status take_parameters(hdrt_kernel *kernel, const hdrt__kernel_entry
     return status;
 }
 
+/* Whether the code asks for clusters of blocks. A driver that does not know them has none. */
+static bool is_in_clusters(const hdrt_kernel *kernel)
+{
+    static const unsigned asked[] = {HDCU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, HDCU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
+                                     HDCU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, HDCU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH};
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        int value = 0;
+        hdrt__call call = HDRT__CALL(kernel->device->driver, cuFuncGetAttribute, &value, asked[i], kernel->function);
+        if (!call.result && value > 0)
+            return true;
+    }
+    return false;
+}
+
 /* Inside the device's scope. */
 static hdrt_status describe(hdrt_kernel *kernel)
 {
@@ -104,6 +118,7 @@ static hdrt_status describe(hdrt_kernel *kernel)
     /* Static and dynamic together must fit without opting in, whatever the attribute says of the latter alone. */
     fits = fits > kernel->static_shared_bytes ? fits - kernel->static_shared_bytes : 0;
     atomic_store(&kernel->dynamic_shared_bytes, dynamic < fits ? dynamic : fits);
+    kernel->in_clusters = status == HDRT_OK && is_in_clusters(kernel);
     return status;
 }
 

@@ -33,6 +33,7 @@ struct hdrt_kernel {
     _Atomic uint8_t measured;     /* how often that was found out, up to a few; about, since not counted under a lock */
     _Atomic uint8_t unmeasured;   /* launches until it is to be found out again */
     bool awaits_grids; /* it, or another of its module, has griddepcontrol.wait, as far as is known */
+    bool in_clusters;  /* its blocks are */
     char label[HDRT__LABEL_BYTES]; /* the name, by which streams remember launches */
     struct { /* the template cache's, under its lock (queue/template_choose.c) */
         struct hdrt__template_sequence *sequence; /* of this kernel alone, if there is one */
@@ -40,6 +41,8 @@ struct hdrt_kernel {
         uint32_t distance;                        /* from one to the next, on average of late */
         int32_t sights;                           /* that counted; below 0: a build failed */
         bool refuses_order;                       /* beside others it must be a branch */
+        bool refuses_change;                      /* no node that held another kernel takes it */
+        hdrt_kernel *left;                        /* the next whose module only the cache holds yet */
     } single;
     pthread_mutex_t raising;
     _Atomic uint64_t access_read, access_none; /* a bit for each parameter: hdrt_kernel_set_access */
@@ -64,5 +67,8 @@ hdrt_status hdrt__kernel_check_block(hdrt_kernel *kernel, const hdrt_grid *grid)
 void hdrt__module_hold(hdrt_module *module);
 /* The last release unloads the code: enters a driver scope of its own, must not be called under a lock of the queue. */
 void hdrt__module_release(hdrt_module *module);
+/* Let go if others hold it too, which makes no driver call. \return whether it was so: else the hold is the last one, and
+ * still the caller's. */
+bool hdrt__module_release_shared(hdrt_module *module);
 
 #endif

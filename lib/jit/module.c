@@ -124,6 +124,15 @@ void hdrt__module_hold(hdrt_module *module)
     atomic_fetch_add_explicit(&module->references, 1, memory_order_relaxed);
 }
 
+bool hdrt__module_release_shared(hdrt_module *module)
+{
+    unsigned references = atomic_load_explicit(&module->references, memory_order_relaxed);
+    while (references > 1 && !atomic_compare_exchange_weak_explicit(&module->references, &references, references - 1,
+                                                                    memory_order_release, memory_order_relaxed)) {
+    }
+    return references > 1;
+}
+
 /* The last reference to loaded code went. */
 static void release_loaded(hdrt_module *module)
 {

@@ -46,27 +46,33 @@ static const hdrt__driver_table *driver_of(const hdrt__templates *templates)
     return hdrt__device_is_lost(templates->device) ? NULL : templates->device->driver;
 }
 
-/* Destroy what was dropped, without the lock; modules are only noted, for the caller may have locks of its own. */
-static void bury(hdrt__templates *templates, hdrt__template_dropped *dropped)
+/* Destroy what was dropped, without the lock; modules, with those of kernels that are left, are only noted, for the caller
+ * may have locks of its own. */
+static void bury(hdrt__templates *templates, hdrt__template_dropped *dropped, hdrt_kernel *left)
 {
     const hdrt__driver_table *driver = driver_of(templates);
-    hdrt__template_sequence *last = NULL;
-    while (dropped->instances) {
-        hdrt__template_instance *instance = dropped->instances;
-        dropped->instances = instance->next;
-        hdrt__template_instance_destroy(instance, driver);
+    hdrt__template_instance **last_instance = &dropped->instances;
+    hdrt__template_sequence **last_sequence = &dropped->sequences;
+    hdrt_kernel **last_left = &left;
+    for (; *last_instance; last_instance = &(*last_instance)->next) {
+        hdrt__template_instance_end(*last_instance, driver);
     }
-    for (hdrt__template_sequence *sequence = dropped->sequences; sequence; sequence = sequence->next) {
-        hdrt__template_sequence_end(sequence, driver);
-        last = sequence;
+    for (; *last_sequence; last_sequence = &(*last_sequence)->next) {
+        hdrt__template_sequence_end(*last_sequence, driver);
     }
-    if (last) {
+    while (*last_left) {
+        last_left = &(*last_left)->single.left;
+    }
+    if (dropped->instances || dropped->sequences || left) {
         pthread_mutex_lock(&templates->lock);
-        last->next = templates->to_release;
-        templates->to_release = dropped->sequences;
+        *last_instance = templates->to_release.instances;
+        *last_sequence = templates->to_release.sequences;
+        *last_left = templates->left;
+        templates->to_release = *dropped;
+        templates->left = left;
         atomic_store(&templates->released, true);
         pthread_mutex_unlock(&templates->lock);
-        dropped->sequences = NULL;
+        *dropped = (hdrt__template_dropped){NULL, NULL};
     }
 }
 
@@ -76,14 +82,23 @@ void hdrt__templates_collect(hdrt__templates *templates)
         return;
     }
     pthread_mutex_lock(&templates->lock);
-    hdrt__template_sequence *sequence = templates->to_release;
-    templates->to_release = NULL;
+    hdrt__template_dropped dropped = templates->to_release;
+    hdrt_kernel *left = templates->left;
+    templates->to_release = (hdrt__template_dropped){NULL, NULL};
+    templates->left = NULL;
     atomic_store(&templates->released, false);
     pthread_mutex_unlock(&templates->lock);
-    while (sequence) {
-        hdrt__template_sequence *next = sequence->next;
+    for (hdrt__template_instance *next, *instance = dropped.instances; instance; instance = next) {
+        next = instance->next;
+        hdrt__template_instance_release(instance);
+    }
+    for (hdrt__template_sequence *next, *sequence = dropped.sequences; sequence; sequence = next) {
+        next = sequence->next;
         hdrt__template_sequence_release(sequence);
-        sequence = next;
+    }
+    for (hdrt_kernel *next; left; left = next) {
+        next = left->single.left; /* it goes with its module */
+        hdrt__module_release(left->module);
     }
 }
 
@@ -103,7 +118,7 @@ static bool drop_all(hdrt__templates *templates, const hdrt_module *module)
         }
     }
     pthread_mutex_unlock(&templates->lock);
-    bury(templates, &dropped);
+    bury(templates, &dropped, NULL);
     hdrt__templates_collect(templates);
     return left;
 }
@@ -145,8 +160,9 @@ void hdrt__templates_count(hdrt__templates *templates, hdrt__template_counts *ou
 static bool build_chosen(hdrt__templates *templates, const hdrt__run_launch *launches, hdrt__template_choice *choice)
 {
     hdrt__template_sequence *sequence = choice->sequence;
+    hdrt_kernel *left = NULL;
     hdrt__template_instance *instance =
-        hdrt__template_instance_create(sequence, templates->device->driver, launches, choice->size);
+        hdrt__template_instance_create(sequence, templates->device->driver, launches, choice->size, &left);
     hdrt__template_dropped dropped = {NULL, NULL};
     pthread_mutex_lock(&templates->lock);
     if (instance) {
@@ -158,7 +174,7 @@ static bool build_chosen(hdrt__templates *templates, const hdrt__run_launch *lau
         hdrt__template_not_built(templates, sequence, &dropped);
     }
     pthread_mutex_unlock(&templates->lock);
-    bury(templates, &dropped);
+    bury(templates, &dropped, left);
     choice->instance = instance;
     return instance != NULL;
 }
@@ -172,11 +188,17 @@ static uint32_t launch_chosen(hdrt__templates *templates, const hdrt__run_place 
 {
     const hdrt__driver_table *driver = templates->device->driver;
     hdrt__template_dropped dropped = {NULL, NULL};
-    bury(templates, &choice->dropped);
-    if (!choice->sequence || (!choice->instance && !build_chosen(templates, launches, choice))) {
+    hdrt_kernel *left = NULL;
+    uint32_t refused = 0;
+    bury(templates, &choice->dropped, NULL);
+    bool built = !choice->instance;
+    if (!choice->sequence || (built && !build_chosen(templates, launches, choice))) {
         return 0;
     }
-    hdrt__call fill = hdrt__template_instance_fill(choice->instance, driver, launches, choice->size), enable = {0, NULL};
+    hdrt__call fill = {0, NULL}, enable = {0, NULL};
+    if (!built || !choice->instance->filled) {
+        fill = hdrt__template_instance_fill(choice->instance, driver, launches, choice->size, &refused, &left);
+    }
     if (!fill.result) {
         enable = hdrt__template_instance_enable(choice->instance, driver, choice->size);
     }
@@ -187,13 +209,13 @@ static uint32_t launch_chosen(hdrt__templates *templates, const hdrt__run_place 
     pthread_mutex_lock(&templates->lock);
     hdrt__template_give_back(templates, choice->instance, place, launched ? choice->size : 0);
     if (fill.result) {
-        hdrt__template_refuse(templates, choice->sequence, &dropped);
+        hdrt__template_refuse(templates, choice->sequence, launches[refused].kernel, fill.result, &dropped);
     }
     if (enable.result) {
         hdrt__template_switch_no_more(templates, choice->instance, &dropped);
     }
     pthread_mutex_unlock(&templates->lock);
-    bury(templates, &dropped);
+    bury(templates, &dropped, left);
     return launched ? choice->size : 0;
 }
 

@@ -10,25 +10,19 @@
 /* How often a wide template must be wanted. */
 #define WIDE_SIGHTS 2
 /*
- * Where a kernel comes again after so many launches, on average, its template is still in the driver's and the processor's
- * caches, and launched faster than the kernel (on an H200, tests/bench/RESULTS.md: 1.6 us of 7 or 32 in random order, 1.8
- * of 64, 2.3 of 128, 2.7 of 256, and of 1,024 the 2.9 of the kernel itself; templates for two lose less, 2.5 to 3.3 us).
- * Such sights count for building one; what was built is used up to the second distance. An average, since a sequence of
- * many kernels may come twice and never again.
+ * Where a kernel that is launched by itself comes again after so many launches, on average, its template is still in the
+ * driver's and the processor's caches, and launched faster than the kernel (on an H200, tests/bench/RESULTS.md: 1.6 us of 7
+ * or 32 in random order, 1.8 of 64, 2.3 of 128, 2.7 of 256, and of 1,024 the 2.9 of the kernel itself). Such sights count
+ * for building one; what was built is used up to the second distance. An average, since a sequence of many kernels may come
+ * twice and never again.
  */
 #define OFTEN 256u
 #define SELDOM 384u
 #define DISTANCE_MOST 2048u /* counts as so much, so that it is soon forgotten */
 #define AVERAGED 4
-/* After so many launches for which there was no template, only some are looked at, and then many not: looking costs a
- * twentieth of a launch where the kernels are many. */
-#define FRUITLESS 4096u
-#define FRUITLESS_LOOKED 192u
-#define FRUITLESS_UNLOOKED 1024u
-/* One in so many launches is looked at for a small template of more than one kernel that is not built. */
-#define SAMPLED 4u
-/* As many as a template for one kernel makes good. */
-#define FRUITLESS_SINGLE 4u
+/* How often an open template must be wanted, and the largest. */
+#define OPEN_SIGHTS 2
+#define OPEN_LIMIT 64u
 
 /* ---- dropping ---------------------------------------------------------------------------------------------------- */
 
@@ -88,14 +82,18 @@ bool hdrt__template_drop(hdrt__templates *templates, hdrt__template_sequence *se
     return left;
 }
 
-/* Drop the longest unused until there is room for `bytes`. \return whether there is. */
-static bool make_room(hdrt__templates *templates, uint64_t bytes, hdrt__template_dropped *dropped)
+/* Drop the longest unused of those that have not been used for so many launches until there is room for `bytes`. \return
+ * whether there is. */
+static bool make_room(hdrt__templates *templates, uint64_t bytes, uint32_t unused, hdrt__template_dropped *dropped)
 {
     hdrt__template_table *table = &templates->table;
     hdrt__template_instance *newer;
     for (hdrt__template_instance *i = table->oldest; i && table->counts.bytes + bytes > table->limit; i = newer) {
         hdrt__template_sequence *sequence = i->sequence;
         newer = i->newer;
+        if (table->clock - i->used_at < unused) {
+            break;
+        }
         if (is_free(templates, i)) {
             drop_instance(templates, i, dropped);
             drop_if_empty(templates, sequence, dropped);
@@ -154,15 +152,17 @@ static bool build(hdrt__templates *templates, hdrt__template_sequence *sequence,
 {
     hdrt__template_table *table = &templates->table;
     int64_t cost = hdrt__template_build_ns(sequence->count, sequence->branches);
+    int64_t *credit = &table->credit[sequence->kind];
+    uint32_t unused = sequence->kind == HDRT__TEMPLATE_WIDE ? 0 : HDRT__TEMPLATE_RECENT;
     uint64_t bytes = hdrt__template_bytes(sequence->count, sequence->branches);
     sequence->takers++; /* so that making room does not drop it */
-    if (sequence->building || table->credit[sequence->wide] < cost || is_on_the_way(templates) ||
-        !make_room(templates, bytes, &choice->dropped)) {
+    if (sequence->building || *credit < cost || is_on_the_way(templates) ||
+        !make_room(templates, bytes, unused, &choice->dropped)) {
         sequence->takers--;
         drop_if_empty(templates, sequence, &choice->dropped);
         return false;
     }
-    table->credit[sequence->wide] -= cost;
+    *credit -= cost;
     table->counts.bytes += bytes;
     sequence->building = true;
     choice->sequence = sequence;
@@ -183,13 +183,14 @@ static void put_off(hdrt__templates *templates, hdrt_kernel *first, uint32_t cou
 
 /* A first instance of a sequence that was not built so far. */
 static bool build_new(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count, uint64_t key,
-                      bool wide, hdrt__template_choice *choice)
+                      hdrt__template_kind kind, hdrt__template_choice *choice)
 {
+    bool wide = kind == HDRT__TEMPLATE_WIDE;
     bool branches = wide && (!templates->orders || launches[0].kernel->single.refuses_order);
-    if (templates->table.credit[wide] < hdrt__template_build_ns(count, branches)) {
+    if (templates->table.credit[kind] < hdrt__template_build_ns(count, branches)) {
         return false;
     }
-    hdrt__template_sequence *sequence = hdrt__template_sequence_create(launches, count, key, wide);
+    hdrt__template_sequence *sequence = hdrt__template_sequence_create(launches, count, key, kind);
     if (!sequence) {
         put_off(templates, launches[0].kernel, count, key);
         return false;
@@ -199,9 +200,13 @@ static bool build_new(hdrt__templates *templates, const hdrt__run_launch *launch
     return build(templates, sequence, choice);
 }
 
-void hdrt__template_refuse(hdrt__templates *templates, hdrt__template_sequence *sequence,
-                           hdrt__template_dropped *dropped)
+void hdrt__template_refuse(hdrt__templates *templates, hdrt__template_sequence *sequence, hdrt_kernel *kernel,
+                           hdcu_result result, hdrt__template_dropped *dropped)
 {
+    if (sequence->kind == HDRT__TEMPLATE_OPEN && kernel) {
+        kernel->single.refuses_change |= result != HDCU_ERROR_OUT_OF_MEMORY; /* the others will do without it */
+        return;
+    }
     put_off(templates, sequence->kernels[0], sequence->count, sequence->key);
     hdrt__template_drop(templates, sequence, dropped);
 }
@@ -230,24 +235,36 @@ void hdrt__template_not_built(hdrt__templates *templates, hdrt__template_sequenc
         kernel->single.refuses_order = true;
         hdrt__template_drop(templates, sequence, dropped); /* the next is built of branches */
     } else if (!sequence->instances) {
-        hdrt__template_refuse(templates, sequence, dropped);
+        hdrt__template_refuse(templates, sequence, NULL, 0, dropped);
     }
 }
 
-static int64_t saved_ns(uint32_t count, int64_t node_ns)
+/* Against launches one by one. */
+static int64_t saved_ns(int64_t count, int64_t node_ns)
 {
-    return (HDRT__TEMPLATE_DIRECT_NS - node_ns) * (int64_t)count - HDRT__TEMPLATE_LAUNCH_NS;
+    return (HDRT__TEMPLATE_DIRECT_NS - node_ns) * count - HDRT__TEMPLATE_LAUNCH_NS;
 }
 
-static int64_t chain_saves_ns(uint32_t count)
+static int64_t single_saves_ns(void)
 {
-    return saved_ns(count, HDRT__TEMPLATE_NODE_NS);
+    return saved_ns(1, HDRT__TEMPLATE_NODE_NS);
 }
 
-static int64_t node_ns(const hdrt__template_sequence *sequence)
+/* Of just these kernels, against an open one. */
+static int64_t chain_saves_ns(int64_t count)
 {
+    return (HDRT__TEMPLATE_OPEN_NODE_NS - HDRT__TEMPLATE_NODE_NS) * count;
+}
+
+/* What the launch of so many of its nodes saved. Those that are switched off are launched too. */
+static int64_t gained_ns(const hdrt__template_sequence *sequence, int64_t launched)
+{
+    if (sequence->kind == HDRT__TEMPLATE_CHAIN) {
+        return sequence->count == 1 ? single_saves_ns() : chain_saves_ns(launched);
+    }
     int64_t wide = sequence->branches ? HDRT__TEMPLATE_BRANCH_NODE_NS : HDRT__TEMPLATE_ORDERED_NODE_NS;
-    return sequence->wide ? wide : HDRT__TEMPLATE_NODE_NS;
+    int64_t node = sequence->kind == HDRT__TEMPLATE_WIDE ? wide : HDRT__TEMPLATE_OPEN_NODE_NS;
+    return saved_ns(launched, node) - (sequence->count - launched) * node;
 }
 
 void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instance *instance,
@@ -266,30 +283,24 @@ void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instanc
         instance->number = place->sequence;
         table->counts.launches++;
         table->counts.kernels += launched;
-        /* Nodes that are switched off are launched too. */
-        int64_t node = node_ns(sequence), wasted = (sequence->count - launched) * node;
-        hdrt__template_earn(table, sequence->wide,
-                            launched * (int64_t)HDRT__TEMPLATE_EARN_NS + (saved_ns(launched, node) - wasted) / 2);
+        hdrt__template_earn(table, sequence->kind, gained_ns(sequence, launched) / 2);
     }
 }
 
-/* ---- chains ------------------------------------------------------------------------------------------------------ */
+/* ---- a kernel by itself ------------------------------------------------------------------------------------------ */
 
 /* The choice is the built sequence: an instance of it, else another one, else none. */
 static bool use(hdrt__templates *templates, hdrt__template_sequence *sequence, const hdrt__run_place *place,
                 hdrt__template_choice *choice)
 {
-    choice->exists = true;
     /* Making room for a larger one may have dropped it. */
     return !sequence->leaving && (take(templates, sequence, place, choice) || build(templates, sequence, choice));
 }
 
-/* ---- a kernel by itself ------------------------------------------------------------------------------------------ */
-
-/* From one sight to the next on average, with the one `ahead` launches from now. */
-static uint32_t distance_then(const hdrt__templates *templates, const hdrt_kernel *kernel, uint32_t ahead)
+/* From one sight to the next on average, with this one. */
+static uint32_t distance_now(const hdrt__templates *templates, const hdrt_kernel *kernel)
 {
-    uint32_t last = templates->table.clock + ahead - kernel->single.seen_at;
+    uint32_t last = templates->table.clock - kernel->single.seen_at;
     last = last < DISTANCE_MOST ? last : DISTANCE_MOST;
     return (kernel->single.distance * (AVERAGED - 1) + last) / AVERAGED;
 }
@@ -299,12 +310,12 @@ static bool deserves(const hdrt_kernel *kernel, uint32_t distance)
 {
     return kernel->single.sequence
                ? distance <= SELDOM
-               : distance <= OFTEN && kernel->single.sights + 1 >= hdrt__template_sights(1, chain_saves_ns(1));
+               : distance <= OFTEN && kernel->single.sights + 1 >= hdrt__template_sights(1, single_saves_ns());
 }
 
-static void see(const hdrt__templates *templates, hdrt_kernel *kernel, uint32_t ahead, uint32_t distance)
+static void see(const hdrt__templates *templates, hdrt_kernel *kernel, uint32_t distance)
 {
-    kernel->single.seen_at = templates->table.clock + ahead;
+    kernel->single.seen_at = templates->table.clock;
     kernel->single.distance = distance;
     if (distance <= OFTEN) {
         kernel->single.sights += kernel->single.sights < INT32_MAX;
@@ -313,94 +324,85 @@ static void see(const hdrt__templates *templates, hdrt_kernel *kernel, uint32_t 
     }
 }
 
-/* How many launches from the first on are by kernels without a template of their own that is to be used; each is seen
- * once more. */
-static uint32_t see_singles(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count)
+static void choose_single(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launch,
+                          hdrt__template_choice *choice)
+{
+    hdrt_kernel *kernel = launch->kernel;
+    uint32_t distance = distance_now(templates, kernel);
+    bool deserved = deserves(kernel, distance);
+    see(templates, kernel, distance);
+    choice->direct = 1;
+    if (deserved && kernel->single.sequence) {
+        use(templates, kernel->single.sequence, place, choice);
+    } else if (deserved) {
+        uint64_t hash = hdrt__template_hash(HDRT__TEMPLATE_HASH_START, kernel);
+        uint64_t key = hdrt__template_key(hash, 1, HDRT__TEMPLATE_CHAIN);
+        build_new(templates, launch, 1, key, HDRT__TEMPLATE_CHAIN, choice);
+    }
+}
+
+/* ---- chains ------------------------------------------------------------------------------------------------------ */
+
+/* How many of the first launches may all be in open templates, or, from the first on, not. */
+static uint32_t alike_open(const hdrt__run_launch *launches, uint32_t count)
 {
     uint32_t i = 1;
-    for (; i < count; i++) {
-        hdrt_kernel *kernel = launches[i].kernel;
-        uint32_t distance = distance_then(templates, kernel, i);
-        if (deserves(kernel, distance)) {
-            break; /* it is seen when it is the first */
-        }
-        see(templates, kernel, i, distance);
+    while (i < count && hdrt__template_may_be_open(launches[i].kernel) == hdrt__template_may_be_open(launches[0].kernel)) {
+        i++;
     }
     return i;
 }
 
 /*
- * The beginning of a cut that is not built, which may never come again, by the largest that is: 1, 2, 4, ... of which a
- * larger one is looked for, and in time built, only where the smaller is.
+ * The beginning of a cut that is not built, and may never come again, by the largest template there is that takes any
+ * kernels: such are for powers of two. To change what a node runs costs more than to set its values, but half of what a
+ * launch does.
  */
-static void choose_small(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launches,
-                         uint32_t count, hdrt__template_choice *choice)
+static void choose_open(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launches,
+                        uint32_t count, hdrt__template_choice *choice)
 {
-    hdrt_kernel *first = launches[0].kernel;
-    hdrt__template_sequence *built[8] = {first->single.sequence};
-    uint32_t distance = distance_then(templates, first, 0), hashed = 1;
-    bool deserved = deserves(first, distance);
-    uint32_t builts = built[0] && deserved;
-    uint64_t hash = hdrt__template_hash(HDRT__TEMPLATE_HASH_START, first);
-    see(templates, first, 0, distance);
-    if (deserved && !built[0] &&
-        build_new(templates, launches, 1, hdrt__template_key(hash, 1, false), false, choice)) {
+    uint32_t reach = alike_open(launches, count), size = OPEN_LIMIT;
+    choice->direct = reach;
+    if (reach == 1) {
+        choose_single(templates, place, launches, choice);
         return;
     }
-    for (uint32_t size = 2; first->single.sequence && size <= count; size *= 2) {
-        while (hashed < size) {
-            hash = hdrt__template_hash(hash, launches[hashed++].kernel);
+    for (; size > 1 && hdrt__template_may_be_open(launches[0].kernel); size /= 2) {
+        uint64_t key = hdrt__template_key(HDRT__TEMPLATE_HASH_START, size, HDRT__TEMPLATE_OPEN);
+        if (size > reach) {
+            continue;
         }
-        uint64_t key = hdrt__template_key(hash, size, false);
         hdrt__template_sequence *sequence =
-            hdrt__template_find(&templates->table, key, launches, size, false);
-        if (!sequence) {
-            /* One launch of a template for two is what the larger one saves. There are many such, and each sight is a
-             * line of memory: some are enough. */
-            int32_t enough = hdrt__template_sights(size, HDRT__TEMPLATE_LAUNCH_NS) / (int32_t)SAMPLED;
-            if (templates->table.clock * 2654435761u < UINT32_MAX / SAMPLED && /* as good as random */
-                hdrt__template_see(&templates->table, key) >= (enough < 2 ? 2 : enough) &&
-                build_new(templates, launches, size, key, false, choice)) {
-                return;
-            }
-            break;
-        }
-        built[builts++] = sequence;
-    }
-    while (builts) {
-        if (use(templates, built[--builts], place, choice)) {
+            hdrt__template_find(&templates->table, key, launches, size, HDRT__TEMPLATE_OPEN);
+        if (sequence ? use(templates, sequence, place, choice)
+                     : hdrt__template_see(&templates->table, key) >= OPEN_SIGHTS &&
+                           build_new(templates, launches, size, key, HDRT__TEMPLATE_OPEN, choice)) {
             return;
         }
     }
-    choice->direct = see_singles(templates, launches, count);
 }
 
 static void choose_cut(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launches,
                        uint32_t count, bool more, hdrt__template_choice *choice)
 {
     hdrt__template_stream *stream = &templates->streams[place->index % HDRT__TEMPLATE_STREAMS];
-    bool loop;
-    uint32_t size = hdrt__template_cut(launches, count, more, &loop);
+    uint32_t size = hdrt__template_cut(launches, count, more);
     uint64_t hash = HDRT__TEMPLATE_HASH_START;
     for (uint32_t i = 0; i < size; i++) {
         hash = hdrt__template_hash(hash, launches[i].kernel);
     }
-    uint64_t key = hdrt__template_key(hash, size, false);
-    hdrt__template_sequence *sequence = hdrt__template_find(&templates->table, key, launches, size, false);
-    choice->direct = size;
-    if (sequence) {
-        if (use(templates, sequence, place, choice)) {
-            stream->last = sequence;
-        }
-    } else if (size > 1 &&
-               /* A whole cut that comes again is a program's loop: half the price is enough. */
-               hdrt__template_see(&templates->table, key) >=
-                   hdrt__template_sights(size, 2 * chain_saves_ns(size)) &&
-               build_new(templates, launches, size, key, false, choice)) {
+    uint64_t key = hdrt__template_key(hash, size, HDRT__TEMPLATE_CHAIN);
+    hdrt__template_sequence *sequence =
+        hdrt__template_find(&templates->table, key, launches, size, HDRT__TEMPLATE_CHAIN);
+    /* A whole cut that comes again is a program's loop: half the price is enough. */
+    int32_t enough = hdrt__template_sights(size, 2 * chain_saves_ns(size));
+    if (sequence ? use(templates, sequence, place, choice)
+                 : size > 1 && hdrt__template_see(&templates->table, key) >= enough &&
+                       build_new(templates, launches, size, key, HDRT__TEMPLATE_CHAIN, choice)) {
         stream->last = choice->sequence;
-    } else if (!loop) {
+    } else {
         stream->rest = size;
-        choose_small(templates, place, launches, size, choice);
+        choose_open(templates, place, launches, size, choice);
     }
 }
 
@@ -409,33 +411,7 @@ static bool comes_again(const hdrt__template_sequence *last, const hdrt__run_lau
 {
     return last && !last->leaving && last->count <= count &&
            (count < 2 * last->count || 2 * last->count > HDRT__TEMPLATE_CHAIN_LIMIT) &&
-           hdrt__template_sequence_is(last, launches, last->count, false);
-}
-
-/* Whether to look for templates at all: where nothing comes again, only now and then. */
-static bool looks(hdrt__template_stream *stream)
-{
-    if (stream->unlooked >= FRUITLESS_UNLOOKED) {
-        stream->unlooked = 0;
-        stream->fruitless = FRUITLESS - FRUITLESS_LOOKED;
-    }
-    return stream->fruitless < FRUITLESS;
-}
-
-static void look_for_chain(hdrt__templates *templates, hdrt__template_stream *stream, const hdrt__run_place *place,
-                           const hdrt__run_launch *launches, uint32_t reach, bool more, hdrt__template_choice *choice)
-{
-    if (stream->rest && stream->expected && stream->expected != launches[0].kernel) {
-        stream->rest = 0;
-    }
-    if (stream->rest) {
-        choose_small(templates, place, launches, reach < stream->rest ? reach : stream->rest, choice);
-    } else if (comes_again(stream->last, launches, reach)) {
-        choice->direct = stream->last->count;
-        use(templates, stream->last, place, choice);
-    } else {
-        choose_cut(templates, place, launches, reach, more, choice);
-    }
+           hdrt__template_sequence_is(last, launches, last->count, HDRT__TEMPLATE_CHAIN);
 }
 
 void hdrt__template_choose_chain(hdrt__templates *templates, const hdrt__run_place *place,
@@ -444,20 +420,25 @@ void hdrt__template_choose_chain(hdrt__templates *templates, const hdrt__run_pla
 {
     hdrt__template_stream *stream = &templates->streams[place->index % HDRT__TEMPLATE_STREAMS];
     uint32_t reach = count < HDRT__TEMPLATE_CHAIN_LIMIT ? count : HDRT__TEMPLATE_CHAIN_LIMIT;
-    bool looked = looks(stream);
     *choice = (hdrt__template_choice){.direct = reach};
-    if (looked) {
-        look_for_chain(templates, stream, place, launches, reach, more || count > reach, choice);
+    if (stream->rest && stream->expected && stream->expected != launches[0].kernel) {
+        stream->rest = 0;
+    }
+    if (stream->rest) {
+        choose_open(templates, place, launches, reach < stream->rest ? reach : stream->rest, choice);
+    } else if (comes_again(stream->last, launches, reach)) {
+        uint32_t size = stream->last->count; /* which may be dropped now */
+        if (!use(templates, stream->last, place, choice)) {
+            stream->rest = size;
+            choose_open(templates, place, launches, size, choice);
+        }
+    } else {
+        choose_cut(templates, place, launches, reach, more || count > reach, choice);
     }
     uint32_t served = choice->sequence ? choice->size : choice->direct;
-    templates->table.clock += looked ? served : 0;
-    if (choice->sequence) {
-        uint32_t worth = choice->size > 1 ? FRUITLESS : FRUITLESS_SINGLE;
-        stream->fruitless -= worth < stream->fruitless ? worth : stream->fruitless;
-    } else {
-        *(looked ? &stream->fruitless : &stream->unlooked) += choice->exists ? 0 : served;
-        hdrt__template_earn(&templates->table, false, served * (int64_t)HDRT__TEMPLATE_EARN_NS);
-    }
+    templates->table.clock += served;
+    hdrt__template_earn(&templates->table, HDRT__TEMPLATE_CHAIN, served * (int64_t)HDRT__TEMPLATE_EARN_NS);
+    hdrt__template_earn(&templates->table, HDRT__TEMPLATE_OPEN, served * (int64_t)HDRT__TEMPLATE_EARN_NS);
     stream->rest = stream->rest > served ? stream->rest - served : 0;
     stream->expected = served < count ? launches[served].kernel : NULL;
 }
@@ -500,8 +481,9 @@ static wide_sizes sizes_for(const hdrt__templates *templates, uint32_t count)
 static hdrt__template_sequence *find_wide(const hdrt__templates *templates, const hdrt__run_launch *launches,
                                           uint32_t size, uint64_t *out_key)
 {
-    *out_key = hdrt__template_key(hdrt__template_hash(HDRT__TEMPLATE_HASH_START, launches[0].kernel), size, true);
-    return hdrt__template_find(&templates->table, *out_key, launches, size, true);
+    *out_key = hdrt__template_key(hdrt__template_hash(HDRT__TEMPLATE_HASH_START, launches[0].kernel), size,
+                                  HDRT__TEMPLATE_WIDE);
+    return hdrt__template_find(&templates->table, *out_key, launches, size, HDRT__TEMPLATE_WIDE);
 }
 
 void hdrt__template_choose_wide(hdrt__templates *templates, const hdrt__run_place *place,
@@ -522,15 +504,14 @@ void hdrt__template_choose_wide(hdrt__templates *templates, const hdrt__run_plac
         }
     }
     if (!chosen && sizes.first && served >= HDRT__TEMPLATE_WIDE_LEAST) {
-        choice->exists = fitting != NULL;
         chosen = fitting ? build(templates, fitting, choice)
                          : hdrt__template_see(&templates->table, wanted) >= WIDE_SIGHTS &&
-                               build_new(templates, launches, sizes.first, wanted, true, choice);
+                               build_new(templates, launches, sizes.first, wanted, HDRT__TEMPLATE_WIDE, choice);
     }
     choice->size = served < choice->size ? served : choice->size;
-    if (!chosen) {
-        hdrt__template_earn(&templates->table, true, served * (int64_t)HDRT__TEMPLATE_EARN_NS);
-    }
+    served = chosen ? choice->size : served;
+    templates->table.clock += served;
+    hdrt__template_earn(&templates->table, HDRT__TEMPLATE_WIDE, served * (int64_t)HDRT__TEMPLATE_EARN_NS);
 }
 
 static bool has_ready(const hdrt__templates *templates, const hdrt__template_sequence *sequence)

@@ -24,8 +24,7 @@
 /* What is remembered of a stream's runs. */
 typedef struct hdrt__template_stream {
     hdrt__template_sequence *last; /* chain launched last as a whole cut: most likely the next too */
-    uint32_t rest;                 /* launches of a cut that is not built, to be served in small templates */
-    uint32_t fruitless, unlooked;  /* launches for which there was none; and that were not looked at */
+    uint32_t rest;                 /* launches of a cut that is not built, to be served by open templates */
     const hdrt_kernel *expected;   /* the first of the rest, if known: else it is another queue's run */
 } hdrt__template_stream;
 
@@ -46,7 +45,8 @@ struct hdrt__templates {
     bool orders;          /* kernels can follow each other in launch order, and begin without waiting for an end */
     uint32_t refusals;    /* kernels with which the driver did not take that */
     hdrt__template_table table;
-    hdrt__template_sequence *to_release; /* ended: only their modules are held yet */
+    hdrt__template_dropped to_release; /* ended: only their modules are held yet */
+    hdrt_kernel *left;                 /* and those of kernels that were a node's, one hold each */
     hdrt__template_stream streams[HDRT__TEMPLATE_STREAMS];
     struct {
         uint32_t index;
@@ -61,7 +61,6 @@ typedef struct hdrt__template_choice {
     hdrt__template_instance *instance;
     uint32_t size;   /* launches that go out by it */
     uint32_t direct; /* without one: launches to be made one by one */
-    bool exists;     /* there is one, which cannot be used now */
     hdrt__template_dropped dropped;
 } hdrt__template_choice;
 
@@ -76,9 +75,10 @@ bool hdrt__template_wide_is_ready(const hdrt__templates *templates, const hdrt__
 /* The launch of the choice, of so many, is over and had the place's number; 0: it did not happen. */
 void hdrt__template_give_back(hdrt__templates *templates, hdrt__template_instance *instance,
                               const hdrt__run_place *place, uint32_t launched);
-/* The driver did not take what its nodes should hold: do not use it any more, nor build it soon. */
-void hdrt__template_refuse(hdrt__templates *templates, hdrt__template_sequence *sequence,
-                           hdrt__template_dropped *dropped);
+/* The driver did not take what its nodes should hold: do not use it any more, nor build it soon; an open one only not for
+ * this kernel, if it is known which it was. */
+void hdrt__template_refuse(hdrt__templates *templates, hdrt__template_sequence *sequence, hdrt_kernel *kernel,
+                           hdcu_result result, hdrt__template_dropped *dropped);
 /* A node of the instance, which was given back, could not be switched: it goes, and no others are switched. */
 void hdrt__template_switch_no_more(hdrt__templates *templates, hdrt__template_instance *instance,
                                    hdrt__template_dropped *dropped);

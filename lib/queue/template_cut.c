@@ -60,11 +60,10 @@ static uint32_t cut_piece(const hdrt__run_launch *launches, uint32_t count)
     return size;
 }
 
-uint32_t hdrt__template_cut(const hdrt__run_launch *launches, uint32_t count, bool more, bool *out_loop)
+uint32_t hdrt__template_cut(const hdrt__run_launch *launches, uint32_t count, bool more)
 {
     loop found = find_loop(launches, count);
-    *out_loop = found.period && (found.length == count || found.length >= LOOP_LEAST);
-    if (*out_loop) {
+    if (found.period && (found.length == count || found.length >= LOOP_LEAST)) {
         return cut_loop(found);
     }
     return more && count > PIECE_LEAST ? cut_piece(launches, count) : count;

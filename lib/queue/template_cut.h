@@ -22,15 +22,15 @@ static inline uint64_t hdrt__template_hash(uint64_t hash, const hdrt_kernel *ker
     return hash ^ hash >> 29;
 }
 
-static inline uint64_t hdrt__template_key(uint64_t hash, uint32_t count, bool wide)
+/* `kind`: of hdrt__template_kind. */
+static inline uint64_t hdrt__template_key(uint64_t hash, uint32_t count, uint32_t kind)
 {
-    hash = (hash + count * 2u + wide) * UINT64_C(0xd6e8feb86659fd93);
+    hash = (hash + count * 4u + kind) * UINT64_C(0xd6e8feb86659fd93);
     hash ^= hash >> 32;
     return hash ? hash : 1; /* 0 is a free place in the tables */
 }
 
-/* How many of the first `count` (1 to HDRT__TEMPLATE_CHAIN_LIMIT) launches make the next template, and whether they are
- * a loop. */
-uint32_t hdrt__template_cut(const hdrt__run_launch *launches, uint32_t count, bool more, bool *out_loop);
+/* How many of the first `count` (1 to HDRT__TEMPLATE_CHAIN_LIMIT) launches make the next template. */
+uint32_t hdrt__template_cut(const hdrt__run_launch *launches, uint32_t count, bool more);
 
 #endif

@@ -7,8 +7,11 @@
 #include "base/log.h"
 #include "driver/error.h"
 
+/* Values of so many bytes are remembered of a node that may hold any kernel; of larger ones, all are set each time. */
+#define OPEN_VALUES 64u
+
 hdrt__template_sequence *hdrt__template_sequence_create(const hdrt__run_launch *launches, uint32_t count, uint64_t key,
-                                                        bool wide)
+                                                        hdrt__template_kind kind)
 {
     hdrt__template_sequence *sequence = calloc(1, sizeof *sequence);
     if (!sequence) {
@@ -23,33 +26,43 @@ hdrt__template_sequence *hdrt__template_sequence_create(const hdrt__run_launch *
     }
     sequence->key = key;
     sequence->count = count;
-    sequence->wide = wide;
+    sequence->kind = kind;
     for (uint32_t i = 0; i < count; i++) {
-        sequence->kernels[i] = launches[wide ? 0 : i].kernel;
-        sequence->offsets[i + 1] = sequence->offsets[i] + sequence->kernels[i]->parameter_bytes;
+        sequence->kernels[i] = launches[kind == HDRT__TEMPLATE_WIDE ? 0 : i].kernel;
+        sequence->offsets[i + 1] =
+            sequence->offsets[i] + (kind == HDRT__TEMPLATE_OPEN ? OPEN_VALUES : sequence->kernels[i]->parameter_bytes);
         hdrt__module_hold(sequence->kernels[i]->module);
     }
     return sequence;
 }
 
 bool hdrt__template_sequence_is(const hdrt__template_sequence *sequence, const hdrt__run_launch *launches,
-                                uint32_t count, bool wide)
+                                uint32_t count, hdrt__template_kind kind)
 {
-    bool same = sequence->count == count && sequence->wide == wide;
-    for (uint32_t i = 0; same && i < (wide ? 1 : count); i++) {
+    static const uint32_t compared[HDRT__TEMPLATE_KINDS] = {UINT32_MAX, 0, 1};
+    bool same = sequence->count == count && sequence->kind == kind;
+    for (uint32_t i = 0; same && i < count && i < compared[kind]; i++) {
         same = sequence->kernels[i] == launches[i].kernel;
     }
     return same;
 }
 
+static bool uses(hdrt_kernel *const *kernels, uint32_t count, const hdrt_module *module)
+{
+    uint32_t i = 0;
+    while (i < count && kernels[i]->module != module) {
+        i++;
+    }
+    return i < count;
+}
+
 bool hdrt__template_sequence_uses(const hdrt__template_sequence *sequence, const hdrt_module *module)
 {
-    for (uint32_t i = 0; i < sequence->count; i++) {
-        if (sequence->kernels[i]->module == module) {
-            return true;
-        }
+    bool open = sequence->kind == HDRT__TEMPLATE_OPEN, used = open && sequence->building;
+    for (const hdrt__template_instance *i = sequence->instances; open && i && !used; i = i->next) {
+        used = i->taken || uses(i->kernels, sequence->count, module);
     }
-    return false;
+    return used || uses(sequence->kernels, sequence->count, module);
 }
 
 /* Destroying is the last that we do with it: nobody can do anything about a failure. */
@@ -106,7 +119,7 @@ static const hdrt__run_launch *launch_of(const hdrt__run_launch *launches, uint3
 /* What a driver says that does not take launch order, or not for such kernels. */
 static void note_refusal(hdrt__template_sequence *sequence, hdrt__call call)
 {
-    sequence->refuses_order = sequence->wide && !sequence->branches &&
+    sequence->refuses_order = sequence->kind == HDRT__TEMPLATE_WIDE && !sequence->branches &&
                               (call.result == HDCU_ERROR_INVALID_VALUE || call.result == HDCU_ERROR_NOT_SUPPORTED);
 }
 
@@ -130,7 +143,7 @@ static hdrt__call add_node(hdrt__template_sequence *sequence, const hdrt__driver
 {
     hdcu_graph_node *node = &sequence->nodes[i];
     bool follows = i > 0 && !sequence->branches;
-    if (follows && sequence->wide) {
+    if (follows && sequence->kind == HDRT__TEMPLATE_WIDE) {
         hdrt__call call = add_in_launch_order(driver, sequence->graph, node[-1], params, node);
         note_refusal(sequence, call);
         return call;
@@ -157,31 +170,55 @@ static bool make_graph(hdrt__template_sequence *sequence, const hdrt__driver_tab
     return call.result == 0;
 }
 
+/* Hold this kernel's module for a node instead of that of the one before. */
+static void hold_instead(hdrt_kernel **node, hdrt_kernel *kernel, hdrt_kernel **left)
+{
+    hdrt_kernel *old = *node;
+    if (old->module != kernel->module) {
+        hdrt__module_hold(kernel->module);
+        if (!hdrt__module_release_shared(old->module)) {
+            old->single.left = *left;
+            *left = old;
+        }
+    }
+    *node = kernel;
+}
+
 /* Bring the graph's own nodes to the launches, so that an instance made from it has them. */
 static bool set_graph(hdrt__template_sequence *sequence, const hdrt__driver_table *driver,
-                      const hdrt__run_launch *launches, uint32_t count)
+                      const hdrt__run_launch *launches, uint32_t count, hdrt_kernel **left)
 {
     hdrt__call call = {driver->cuGraphKernelNodeSetParams ? HDCU_SUCCESS : HDCU_ERROR_NOT_SUPPORTED, NULL};
     for (uint32_t i = 0; i < sequence->count && !call.result; i++) {
         hdcu_kernel_node_params params = node_params(launch_of(launches, count, i));
         call = HDRT__CALL(driver, cuGraphKernelNodeSetParams, sequence->nodes[i], &params);
+        if (!call.result) {
+            hold_instead(&sequence->kernels[i], launch_of(launches, count, i)->kernel, left);
+        }
     }
     return call.result == 0;
 }
 
+/* Whether node i's values are remembered. */
+static bool has_room(const hdrt__template_sequence *sequence, uint32_t i, const hdrt_kernel *kernel)
+{
+    return kernel->parameter_bytes <= sequence->offsets[i + 1] - sequence->offsets[i];
+}
+
 static void note(hdrt__template_instance *instance, uint32_t i, const hdrt__run_launch *launch)
 {
-    const hdrt_kernel *kernel = instance->sequence->kernels[i];
+    const hdrt_kernel *kernel = launch->kernel;
     unsigned char *values = instance->values + instance->sequence->offsets[i];
     instance->grids[i] = *launch->grid;
-    for (uint32_t p = 0; p < kernel->parameter_count; p++) {
+    for (uint32_t p = 0; has_room(instance->sequence, i, kernel) && p < kernel->parameter_count; p++) {
         memcpy(values + kernel->parameters[p].offset, launch->params[p], kernel->parameters[p].size);
     }
 }
 
 hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence *sequence,
                                                         const hdrt__driver_table *driver,
-                                                        const hdrt__run_launch *launches, uint32_t count)
+                                                        const hdrt__run_launch *launches, uint32_t count,
+                                                        hdrt_kernel **left)
 {
     hdrt__template_instance *instance = calloc(1, sizeof *instance);
     if (!instance) {
@@ -190,7 +227,9 @@ hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence 
     instance->sequence = sequence;
     instance->grids = calloc(sequence->count, sizeof *instance->grids);
     instance->values = malloc(sequence->offsets[sequence->count] + 1);
-    if (!instance->grids || !instance->values) {
+    instance->open = sequence->kind == HDRT__TEMPLATE_OPEN;
+    instance->kernels = instance->open ? calloc(sequence->count, sizeof *instance->kernels) : sequence->kernels;
+    if (!instance->grids || !instance->values || !instance->kernels) {
         goto destroy_instance;
     }
     /*
@@ -201,7 +240,7 @@ hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence 
     if (made && !make_graph(sequence, driver, launches, count)) {
         goto destroy_instance;
     }
-    bool filled = made || set_graph(sequence, driver, launches, count);
+    bool filled = made || set_graph(sequence, driver, launches, count, left);
     hdrt__call call = HDRT__CALL(driver, cuGraphInstantiateWithFlags, &instance->exec, sequence->graph, 0);
     if (call.result) {
         instance->exec = NULL;
@@ -209,6 +248,11 @@ hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence 
             note_refusal(sequence, call);
         }
         goto destroy_instance;
+    }
+    for (uint32_t i = 0; instance->open && i < sequence->count; i++) {
+        instance->kernels[i] = sequence->kernels[i];
+        hdrt__module_hold(instance->kernels[i]->module);
+        instance->held++;
     }
     for (uint32_t i = 0; filled && i < sequence->count; i++) {
         note(instance, i, launch_of(launches, count, i));
@@ -218,14 +262,25 @@ hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence 
     return instance;
 
 destroy_instance:
-    hdrt__template_instance_destroy(instance, driver);
+    hdrt__template_instance_release(instance);
     return NULL;
 }
 
-void hdrt__template_instance_destroy(hdrt__template_instance *instance, const hdrt__driver_table *driver)
+void hdrt__template_instance_end(hdrt__template_instance *instance, const hdrt__driver_table *driver)
 {
     if (instance->exec && driver) {
         report(HDRT__CALL(driver, cuGraphExecDestroy, instance->exec));
+    }
+    instance->exec = NULL;
+}
+
+void hdrt__template_instance_release(hdrt__template_instance *instance)
+{
+    for (uint32_t i = 0; i < instance->held; i++) {
+        hdrt__module_release(instance->kernels[i]->module);
+    }
+    if (instance->open) {
+        free(instance->kernels);
     }
     free(instance->values);
     free(instance->grids);
@@ -243,9 +298,10 @@ static bool equal(const unsigned char *a, const void *b, uint32_t size)
 
 static bool node_has(const hdrt__template_instance *instance, uint32_t i, const hdrt__run_launch *launch)
 {
-    const hdrt_kernel *kernel = instance->sequence->kernels[i];
+    const hdrt_kernel *kernel = launch->kernel;
     const unsigned char *values = instance->values + instance->sequence->offsets[i];
-    bool same = memcmp(&instance->grids[i], launch->grid, sizeof *launch->grid) == 0;
+    bool same = instance->kernels[i] == kernel && has_room(instance->sequence, i, kernel) &&
+                memcmp(&instance->grids[i], launch->grid, sizeof *launch->grid) == 0;
     for (uint32_t p = 0; same && p < kernel->parameter_count; p++) {
         same = equal(values + kernel->parameters[p].offset, launch->params[p], kernel->parameters[p].size);
     }
@@ -253,7 +309,8 @@ static bool node_has(const hdrt__template_instance *instance, uint32_t i, const 
 }
 
 hdrt__call hdrt__template_instance_fill(hdrt__template_instance *instance, const hdrt__driver_table *driver,
-                                        const hdrt__run_launch *launches, uint32_t count)
+                                        const hdrt__run_launch *launches, uint32_t count, uint32_t *refused,
+                                        hdrt_kernel **left)
 {
     hdrt__template_sequence *sequence = instance->sequence;
     for (uint32_t i = 0; i < count; i++) {
@@ -265,7 +322,11 @@ hdrt__call hdrt__template_instance_fill(hdrt__template_instance *instance, const
             HDRT__CALL(driver, cuGraphExecKernelNodeSetParams, instance->exec, sequence->nodes[i], &params);
         if (call.result) {
             /* Of a first filling, nodes from here on hold the graph's own values, which were not noted. */
+            *refused = i;
             return call;
+        }
+        if (instance->open) {
+            hold_instead(&instance->kernels[i], launches[i].kernel, left);
         }
         note(instance, i, &launches[i]);
     }

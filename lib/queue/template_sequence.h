@@ -2,7 +2,7 @@
 /*
  * One sequence of kernels as a graph, and its instances: the driver's side of the template cache. A sequence has the
  * graph, whose nodes are named when an instance is refilled; each instance is an exec of its own and remembers what its
- * nodes hold, so that only what differs is set again.
+ * nodes hold, so that only what differs is set again. In an open one that may be other kernels each time.
  *
  * Called by template.c only, inside the device's scope, without its lock: whoever has taken an instance or is building
  * one has it alone. The links belong to the tables and are guarded by their lock.
@@ -13,6 +13,13 @@
 #include "device/device.h"
 #include "queue/template.h"
 
+typedef enum hdrt__template_kind {
+    HDRT__TEMPLATE_CHAIN, /* these kernels, one after the other */
+    HDRT__TEMPLATE_OPEN,  /* so many, whichever, one after the other */
+    HDRT__TEMPLATE_WIDE,  /* so many of one kernel, independent of each other */
+    HDRT__TEMPLATE_KINDS
+} hdrt__template_kind;
+
 typedef struct hdrt__template_sequence hdrt__template_sequence;
 
 typedef struct hdrt__template_instance {
@@ -22,19 +29,23 @@ typedef struct hdrt__template_instance {
     hdcu_graph_exec exec;
     uint32_t index;  /* stream of the last launch */
     uint64_t number; /* and its number there; 0: never launched */
+    uint32_t used_at; /* the table's clock then, or when it was built */
     bool taken;      /* a committer has it */
     bool filled;     /* values and grids are what the nodes hold */
     uint32_t enabled; /* nodes that run, the first ones: of a wide one perhaps not all */
+    hdrt_kernel **kernels; /* what the nodes hold: the sequence's, or of an open one its own */
+    bool open;             /* so these are its own */
+    uint32_t held;         /* of which the first so many have a hold of their modules */
     hdrt_grid *grids;
-    unsigned char *values; /* of all nodes' parameters, node i's at sequence->offsets[i] */
+    unsigned char *values; /* of all nodes' parameters, node i's at sequence->offsets[i], if there is room for them */
 } hdrt__template_instance;
 
 struct hdrt__template_sequence {
     hdrt__template_sequence *next; /* in its bucket, or of those to release */
     uint64_t key;
     uint32_t count;
-    bool wide;     /* the nodes are independent of each other */
-    bool branches; /* and so they are in the graph; else each follows the one before it in launch order */
+    hdrt__template_kind kind;
+    bool branches; /* of a wide one each node is a branch; else it follows the one before it in launch order */
     bool refuses_order; /* which the driver did not take */
     bool leaving; /* not to be used any more */
     bool building; /* a committer makes an instance; one at a time, for the graph takes no two calls at once */
@@ -42,16 +53,24 @@ struct hdrt__template_sequence {
     hdrt__template_instance *instances;
     hdcu_graph graph;
     hdcu_graph_node *nodes;
-    hdrt_kernel **kernels; /* each with a hold of its module */
-    size_t *offsets;             /* count + 1 */
+    hdrt_kernel **kernels; /* what the graph's nodes hold, each with a hold of its module */
+    size_t *offsets;       /* count + 1 */
 };
+
+/* Whether the kernel's node may be another's before or after: what is set anew is its function, and not, say, the shape of
+ * its clusters, which stays the first one's (on an H200, without an error). */
+static inline bool hdrt__template_may_be_open(const hdrt_kernel *kernel)
+{
+    return !kernel->in_clusters && !kernel->single.refuses_change;
+}
 
 /* The sequence of these launches, of a wide one of so many like the first, without a graph yet. Holds their modules. NULL:
  * no memory. No driver call. */
 hdrt__template_sequence *hdrt__template_sequence_create(const hdrt__run_launch *launches, uint32_t count, uint64_t key,
-                                                        bool wide);
+                                                        hdrt__template_kind kind);
 bool hdrt__template_sequence_is(const hdrt__template_sequence *sequence, const hdrt__run_launch *launches,
-                                uint32_t count, bool wide);
+                                uint32_t count, hdrt__template_kind kind);
+/* Under the cache's lock. Of an open one that is being filled it is not known, and the answer yes. */
 bool hdrt__template_sequence_uses(const hdrt__template_sequence *sequence, const hdrt_module *module);
 /* Destroy the graph; `driver` NULL: the device is lost, call nothing. The modules stay held. */
 void hdrt__template_sequence_end(hdrt__template_sequence *sequence, const hdrt__driver_table *driver);
@@ -59,16 +78,21 @@ void hdrt__template_sequence_end(hdrt__template_sequence *sequence, const hdrt__
 void hdrt__template_sequence_release(hdrt__template_sequence *sequence);
 
 /* An instance of the sequence for `count` launches, whose graph is made from these if there is none yet. A wide one may have
- * more nodes. NULL: no memory, or the driver refused. It is in no list. */
+ * more nodes. NULL: no memory, or the driver refused. It is in no list. *left as hdrt__template_instance_fill. */
 hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence *sequence,
                                                         const hdrt__driver_table *driver,
-                                                        const hdrt__run_launch *launches, uint32_t count);
-/* Not in flight, or the device is lost (`driver` NULL). */
-void hdrt__template_instance_destroy(hdrt__template_instance *instance, const hdrt__driver_table *driver);
+                                                        const hdrt__run_launch *launches, uint32_t count,
+                                                        hdrt_kernel **left);
+/* Not in flight, or the device is lost (`driver` NULL). The modules stay held. */
+void hdrt__template_instance_end(hdrt__template_instance *instance, const hdrt__driver_table *driver);
+/* Release the modules and free it, once it was ended; its sequence may be gone. Not under a lock. */
+void hdrt__template_instance_release(hdrt__template_instance *instance);
 
-/* Set what differs from the launches. In failure the instance is as good as before. */
+/* Set what differs from the launches. In failure the instance is as good as before, and *refused the launch that it was
+ * about. Kernels whose modules are only held by what was a node's come before *left, a list by single.left. */
 hdrt__call hdrt__template_instance_fill(hdrt__template_instance *instance, const hdrt__driver_table *driver,
-                                        const hdrt__run_launch *launches, uint32_t count);
+                                        const hdrt__run_launch *launches, uint32_t count, uint32_t *refused,
+                                        hdrt_kernel **left);
 /* Let the first `count` nodes be what runs. In failure it is not good for anything any more. */
 hdrt__call hdrt__template_instance_enable(hdrt__template_instance *instance, const hdrt__driver_table *driver,
                                           uint32_t count);

@@ -3,8 +3,8 @@
 
 void hdrt__template_table_init(hdrt__template_table *table)
 {
-    table->credit[false] = HDRT__TEMPLATE_CREDIT_NS;
-    table->credit[true] = HDRT__TEMPLATE_WIDE_CREDIT_NS;
+    table->credit[HDRT__TEMPLATE_CHAIN] = table->credit[HDRT__TEMPLATE_OPEN] = HDRT__TEMPLATE_CREDIT_NS;
+    table->credit[HDRT__TEMPLATE_WIDE] = HDRT__TEMPLATE_WIDE_CREDIT_NS;
     table->limit = HDRT__TEMPLATE_MEMORY;
     table->clock = UINT32_MAX / 2; /* what was never seen was seen at 0, long ago */
 }
@@ -12,11 +12,12 @@ void hdrt__template_table_init(hdrt__template_table *table)
 /* ---- sequences --------------------------------------------------------------------------------------------------- */
 
 hdrt__template_sequence *hdrt__template_find(const hdrt__template_table *table, uint64_t key,
-                                             const hdrt__run_launch *launches, uint32_t count, bool wide)
+                                             const hdrt__run_launch *launches, uint32_t count,
+                                             hdrt__template_kind kind)
 {
     hdrt__template_sequence *sequence = table->buckets[key % HDRT__TEMPLATE_BUCKETS];
     while (sequence && (sequence->key != key || sequence->leaving ||
-                        !hdrt__template_sequence_is(sequence, launches, count, wide))) {
+                        !hdrt__template_sequence_is(sequence, launches, count, kind))) {
         sequence = sequence->next;
     }
     return sequence;
@@ -76,6 +77,7 @@ void hdrt__template_instance_enter(hdrt__template_table *table, hdrt__template_i
 {
     instance->next = instance->sequence->instances;
     instance->sequence->instances = instance;
+    instance->used_at = table->clock;
     link_newest(table, instance);
     table->counts.instances++;
 }
@@ -95,6 +97,7 @@ void hdrt__template_instance_leave(hdrt__template_table *table, hdrt__template_i
 
 void hdrt__template_instance_used(hdrt__template_table *table, hdrt__template_instance *instance)
 {
+    instance->used_at = table->clock;
     if (table->newest != instance) {
         unlink_use(table, instance);
         link_newest(table, instance);
@@ -140,10 +143,10 @@ void hdrt__template_set_seen(hdrt__template_table *table, uint64_t key, int32_t 
 
 /* ---- the credit -------------------------------------------------------------------------------------------------- */
 
-void hdrt__template_earn(hdrt__template_table *table, bool wide, int64_t ns)
+void hdrt__template_earn(hdrt__template_table *table, hdrt__template_kind kind, int64_t ns)
 {
-    int64_t *credit = &table->credit[wide];
-    int64_t most = wide ? HDRT__TEMPLATE_WIDE_CREDIT_MOST_NS : HDRT__TEMPLATE_CREDIT_MOST_NS;
+    int64_t *credit = &table->credit[kind];
+    int64_t most = kind == HDRT__TEMPLATE_WIDE ? HDRT__TEMPLATE_WIDE_CREDIT_MOST_NS : HDRT__TEMPLATE_CREDIT_MOST_NS;
     int64_t then = *credit + ns;
     *credit = then < 0 ? 0 : then < most ? then : most;
 }

@@ -180,8 +180,8 @@ int main(int argc, char **argv)
 {
     hdrt_runtime *runtime;
     hdrt_runtime_options options = HDRT_RUNTIME_OPTIONS_INIT;
-    if (argc != 2) {
-        fprintf(stderr, "usage: overhead COSTLY-DRIVER   (make bench-overhead)\n");
+    if (argc != 2 && argc != 3) {
+        fprintf(stderr, "usage: overhead COSTLY-DRIVER [PATTERN]   (make bench-overhead)\n");
         return 2;
     }
     options.driver = HDRT_DRIVER_SOFT;
@@ -199,7 +199,9 @@ int main(int argc, char **argv)
     printf("%-22s %6s %7s %6s %8s %8s %8s %7s %7s %7s\n", "pattern", "wall", "driver", "own", "direct", "graphs", "nodes in",
            "builds", "marks", "queries");
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
-        measure(&patterns[i]);
+        if (argc == 2 || strcmp(argv[2], patterns[i].name) == 0) {
+            measure(&patterns[i]);
+        }
     }
     fflush(stdout);
     _Exit(0); /* nothing of what was launched exists */

@@ -4,7 +4,7 @@
  * lib/queue/template_table.h. On a GPU: `make bench-templates HDRT_DRIVER=cuda`.
  *
  *   sizes      build (graph, exec, first launch), destroy, device memory, and refill and launch for each kernel
- *   among      one of many small templates in random order, against the kernels by themselves: what caches do
+ *   among      many kernels in random order: by themselves, by a template for each, by open templates
  *   gated      build and destroy while a kernel runs on another stream: do they wait for it?
  *   patterns   the cache itself against single launches, in turn
  */
@@ -117,9 +117,9 @@ static void verify(uint32_t count)
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
-static hdrt__template_sequence *make_sequence(uint32_t count, bool wide)
+static hdrt__template_sequence *make_sequence(uint32_t count, hdrt__template_kind kind)
 {
-    hdrt__template_sequence *sequence = hdrt__template_sequence_create(run, count, 1, wide);
+    hdrt__template_sequence *sequence = hdrt__template_sequence_create(run, count, 1, kind);
     if (!sequence) {
         fprintf(stderr, "templates: no memory\n");
         exit(2);
@@ -129,7 +129,8 @@ static hdrt__template_sequence *make_sequence(uint32_t count, bool wide)
 
 static hdrt__template_instance *make_instance(hdrt__template_sequence *sequence)
 {
-    hdrt__template_instance *instance = hdrt__template_instance_create(sequence, cu, run, sequence->count);
+    hdrt_kernel *left = NULL; /* of one module, which we hold */
+    hdrt__template_instance *instance = hdrt__template_instance_create(sequence, cu, run, sequence->count, &left);
     if (!instance) {
         fprintf(stderr, "templates: a template of %u cannot be built\n", sequence->count);
         exit(2);
@@ -139,8 +140,23 @@ static hdrt__template_instance *make_instance(hdrt__template_sequence *sequence)
 
 static void fill_and_launch(hdrt__template_instance *instance, uint32_t at)
 {
-    must(hdrt__template_instance_fill(instance, cu, run + at, instance->sequence->count).result, "refilling");
+    hdrt_kernel *left = NULL;
+    uint32_t refused;
+    must(hdrt__template_instance_fill(instance, cu, run + at, instance->sequence->count, &refused, &left).result,
+         "refilling");
     MUST(cuGraphLaunch(instance->exec, stream));
+}
+
+static void destroy_instance(hdrt__template_instance *instance)
+{
+    hdrt__template_instance_end(instance, cu);
+    hdrt__template_instance_release(instance);
+}
+
+static void destroy_sequence(hdrt__template_sequence *sequence)
+{
+    hdrt__template_sequence_end(sequence, cu);
+    hdrt__template_sequence_release(sequence);
 }
 
 static void measure_size(uint32_t count, bool wide, uint32_t copies)
@@ -159,7 +175,7 @@ static void measure_size(uint32_t count, bool wide, uint32_t copies)
     MUST(cuMemGetInfo(&before, &all));
     double start = now();
     for (uint32_t i = 0; i < copies; i++) {
-        sequences[i] = make_sequence(count, wide);
+        sequences[i] = make_sequence(count, wide ? HDRT__TEMPLATE_WIDE : HDRT__TEMPLATE_CHAIN);
         instances[i] = make_instance(sequences[i]);
     }
     double built = now();
@@ -183,9 +199,8 @@ static void measure_size(uint32_t count, bool wide, uint32_t copies)
     }
     double ending = now();
     for (uint32_t i = 0; i < copies; i++) {
-        hdrt__template_instance_destroy(instances[i], cu);
-        hdrt__template_sequence_end(sequences[i], cu);
-        hdrt__template_sequence_release(sequences[i]);
+        destroy_instance(instances[i]);
+        destroy_sequence(sequences[i]);
     }
     printf("%s of %3u: build %7.1f us, first launch and end %7.1f us, destroy %6.1f us, %6.1f KiB, %5.0f ns a kernel\n",
            wide ? "wide " : "chain", count, (built - start) / copies / 1e3, (launched - built) / copies / 1e3,
@@ -203,17 +218,17 @@ static void measure_gated(void)
     atomic_store(flag, 0);
     uint64_t most = UINT64_C(10000000000); /* so that a driver that waits does not wait for ever */
     void *arguments[] = {&address, &most};
-    hdrt__template_sequence *early = make_sequence(64, false);
+    hdrt__template_sequence *early = make_sequence(64, HDRT__TEMPLATE_CHAIN);
     hdrt__template_instance *instance = make_instance(early);
     MUST(cuLaunchKernel(gate->function, 1, 1, 1, 1, 1, 1, 0, other, arguments, NULL));
     double start = now();
-    hdrt__template_sequence *late = make_sequence(64, false);
+    hdrt__template_sequence *late = make_sequence(64, HDRT__TEMPLATE_CHAIN);
     hdrt__template_instance *second = make_instance(late);
     double built = now();
     fill_and_launch(second, 0);
     MUST(cuStreamSynchronize(stream));
     double launched = now();
-    hdrt__template_instance_destroy(instance, cu);
+    destroy_instance(instance);
     hdrt__template_sequence_end(early, cu);
     double destroyed = now();
     bool closed = cu->cuStreamQuery(other) == HDCU_ERROR_NOT_READY;
@@ -222,80 +237,84 @@ static void measure_gated(void)
     printf("while a kernel runs%s: build %.1f us, first launch and end %.1f us, destroy %.1f us\n",
            closed ? "" : " (it did not hold)", (built - start) / 1e3, (launched - built) / 1e3,
            (destroyed - launched) / 1e3);
-    hdrt__template_instance_destroy(second, cu);
-    hdrt__template_sequence_end(late, cu);
-    hdrt__template_sequence_release(late);
+    destroy_instance(second);
+    destroy_sequence(late);
     hdrt__template_sequence_release(early);
     MUST(cuMemFreeHost((void *)flag));
 }
 
 /* ---- among many -------------------------------------------------------------------------------------------------- */
 
-#define SMALL 3u /* sizes: 1, 2, 4 */
-
-/* The kernels of the template with this number, from run[at] on. */
-static void take_kernels(uint32_t at, uint32_t size, uint32_t number)
+/* \return ns a kernel for random ones of the first `many`: by the template of each, by an open one, or by themselves. */
+static double measure_random(hdrt__template_instance *const *each, hdrt__template_instance *open, uint32_t many,
+                             uint32_t *state)
 {
-    for (uint32_t i = 0; i < size; i++) {
-        which[at + i] = (number + 37 * i) % KERNELS;
-    }
-}
-
-/* \return ns a kernel for random ones of the first `many`, by templates, or without any if `instances` is NULL. */
-static double measure_random(hdrt__template_instance *const *instances, uint32_t size, uint32_t many, uint32_t *state)
-{
-    static uint32_t numbers[LAUNCHES];
+    uint32_t size = open ? open->sequence->count : 1, count = LAUNCHES / size * size;
     double least = 1e30;
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        for (uint32_t at = 0; at + size <= LAUNCHES; at += size) {
-            numbers[at] = pattern_number(state) % many;
-            take_kernels(at, size, numbers[at]);
+        for (uint32_t i = 0; i < LAUNCHES; i++) {
+            which[i] = pattern_number(state) % many;
         }
         prepare(LAUNCHES, round);
         double start = now();
-        for (uint32_t at = 0; at + size <= LAUNCHES; at += size) {
-            if (instances) {
-                fill_and_launch(instances[numbers[at]], at);
+        for (uint32_t at = 0; at < count; at += size) {
+            if (open || each) {
+                fill_and_launch(open ? open : each[which[at]], at);
             } else {
                 launch_directly(&run[at]);
             }
         }
         MUST(cuStreamSynchronize(stream));
-        double each = (now() - start) / LAUNCHES;
-        least = each < least ? each : least;
-        verify(LAUNCHES);
+        double ns = (now() - start) / count;
+        least = ns < least ? ns : least;
+        verify(count);
     }
     return least;
 }
 
+static hdrt__template_instance *make_first(uint32_t first, uint32_t count, hdrt__template_kind kind)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        which[i] = first + i;
+    }
+    prepare(count, 0);
+    hdrt__template_instance *instance = make_instance(make_sequence(count, kind));
+    fill_and_launch(instance, 0);
+    return instance;
+}
+
+static void destroy(hdrt__template_instance *instance)
+{
+    hdrt__template_sequence *sequence = instance->sequence;
+    destroy_instance(instance);
+    destroy_sequence(sequence);
+}
+
 static void measure_among(void)
 {
-    static hdrt__template_sequence *sequences[SMALL][KERNELS];
-    static hdrt__template_instance *instances[SMALL][KERNELS];
-    static const uint32_t manies[] = {7, 32, 64, 128, 256, KERNELS};
+    static hdrt__template_instance *each[KERNELS], *open[6];
+    static const uint32_t manies[] = {1, 7, 32, 64, 128, 256, KERNELS};
     uint32_t state = 7;
-    for (uint32_t i = 0; i < SMALL * KERNELS; i++) {
-        uint32_t size = i / KERNELS, number = i % KERNELS;
-        take_kernels(0, 1u << size, number);
-        prepare(1u << size, 0);
-        sequences[size][number] = make_sequence(1u << size, false);
-        instances[size][number] = make_instance(sequences[size][number]);
-        fill_and_launch(instances[size][number], 0);
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        each[i] = make_first(i, 1, HDRT__TEMPLATE_CHAIN);
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        open[i] = make_first(0, 2u << i, HDRT__TEMPLATE_OPEN);
     }
     MUST(cuStreamSynchronize(stream));
     for (uint32_t i = 0; i < sizeof manies / sizeof manies[0]; i++) {
-        printf("one of %4u in random order, ns a kernel: direct %5.0f", manies[i],
-               measure_random(NULL, 1, manies[i], &state));
-        for (uint32_t size = 0; size < SMALL; size++) {
-            printf(", templates of %u %5.0f", 1u << size,
-                   measure_random(instances[size], 1u << size, manies[i], &state));
+        printf("one of %4u in random order, ns a kernel: direct %5.0f, by its template %5.0f, by open ones", manies[i],
+               measure_random(NULL, NULL, manies[i], &state), measure_random(each, NULL, manies[i], &state));
+        for (uint32_t j = 0; j < 6; j++) {
+            printf(", of %u %5.0f", 2u << j, measure_random(NULL, open[j], manies[i], &state));
         }
         printf("\n");
     }
-    for (uint32_t i = 0; i < SMALL * KERNELS; i++) {
-        hdrt__template_instance_destroy(instances[i / KERNELS][i % KERNELS], cu);
-        hdrt__template_sequence_end(sequences[i / KERNELS][i % KERNELS], cu);
-        hdrt__template_sequence_release(sequences[i / KERNELS][i % KERNELS]);
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        destroy(each[i]);
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        destroy(open[i]);
     }
 }
 

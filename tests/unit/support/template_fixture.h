@@ -18,7 +18,8 @@
 #define STREAMS 4u
 #define CHUNK 64u
 
-/* Kernel fN(p, v): *p = *p * 31 + v + N; every third one has a parameter between and one after, which it adds. */
+/* Kernel fN(p, v): *p = *p * 31 + v + N; every third one has a parameter between and one after, which it adds; of every
+ * sixth the latter is large, and its last word counts. */
 static hdrt_module *module;
 static hdrt_kernel *kernels[SEVERAL * KERNELS];
 static hdrt__templates *templates;
@@ -37,6 +38,13 @@ static inline bool has_more(uint32_t kernel)
     return kernel % 3 == 0;
 }
 
+#define LARGE 12u /* words of 64 bits */
+
+static inline bool has_large(uint32_t kernel)
+{
+    return kernel % 6 == 0;
+}
+
 static inline bool is_complete(void *context, uint32_t index, uint64_t sequence)
 {
     (void)context;
@@ -52,10 +60,15 @@ static inline hdrt_module *load_numbered(void)
         size += (size_t)sprintf(text + size,
                                 ".visible .entry f%u(.param .u64 p, %s.param .u32 v%s)\n{\n .reg .b32 %%r<6>;\n"
                                 " .reg .b64 %%d<2>;\n ld.param.u64 %%d1, [p];\n ld.param.u32 %%r1, [v];\n",
-                                i, has_more(i) ? ".param .u8 a, " : "", has_more(i) ? ", .param .u64 b" : "");
+                                i, has_more(i) ? ".param .u8 a, " : "",
+                                has_large(i)  ? ", .param .align 8 .b8 b[96]"
+                                : has_more(i) ? ", .param .u64 b"
+                                              : "");
         if (has_more(i)) {
-            size += (size_t)sprintf(text + size, " ld.param.u8 %%r3, [a];\n ld.param.u32 %%r4, [b];\n"
-                                                 " add.u32 %%r1, %%r1, %%r3;\n add.u32 %%r1, %%r1, %%r4;\n");
+            size += (size_t)sprintf(text + size,
+                                    " ld.param.u8 %%r3, [a];\n ld.param.u32 %%r4, [b%s];\n"
+                                    " add.u32 %%r1, %%r1, %%r3;\n add.u32 %%r1, %%r1, %%r4;\n",
+                                    has_large(i) ? "+88" : "");
         }
         size += (size_t)sprintf(text + size,
                                 " cvta.to.global.u64 %%d1, %%d1;\n ld.global.u32 %%r2, [%%d1];\n"
@@ -142,7 +155,7 @@ typedef struct one_launch {
     hdcu_pointer sum;
     uint32_t value;
     uint8_t a;
-    uint64_t b;
+    uint64_t b[LARGE];
     void *params[4];
     hdrt_grid grid;
 } one_launch;
@@ -152,16 +165,16 @@ static inline void prepare(one_launch *one, hdrt__run_launch *launch, uint32_t s
     one->sum = sums + stream * sizeof(uint32_t);
     one->value = value;
     one->a = (uint8_t)(value * 7);
-    one->b = value * 3;
+    one->b[has_large(kernel) ? LARGE - 1 : 0] = value * 3;
     one->grid = (hdrt_grid){{1, 1, 1}, {1, 1, 1}, value % 5 == 0 ? 16 : 0};
     one->params[0] = &one->sum;
     one->params[1] = has_more(kernel) ? (void *)&one->a : (void *)&one->value;
     one->params[2] = &one->value;
-    one->params[3] = &one->b;
+    one->params[3] = one->b;
     *launch = (hdrt__run_launch){kernels[kernel], &one->grid, one->params};
     expected[stream] = expected[stream] * 31 + value + kernel % KERNELS;
     if (has_more(kernel)) {
-        expected[stream] += one->a + (uint32_t)one->b;
+        expected[stream] += one->a + value * 3;
     }
 }
 
