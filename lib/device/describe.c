@@ -136,6 +136,7 @@ hdrt_status hdrt__describe_limits(const hdrt__driver_table *table, hdcu_device o
     /* The _v2 calls need no opt-in: 32 bits work wherever the entry is, 64 where the attribute says so. */
     out_limits->stream_wait_32 = table->cuStreamWaitValue32 != NULL;
     out_limits->stream_wait_64 = wait_64 && table->cuStreamWaitValue64 != NULL;
+    out_limits->stream_write_64 = wait_64 && table->cuStreamWriteValue64 != NULL;
     out_limits->parameter_info = table->cuFuncGetParamInfo != NULL;
     out_limits->launch_order = major >= 9;
     hdrt__call call = HDRT__CALL(table, cuCtxGetStreamPriorityRange, &out_limits->priority_least,

@@ -78,7 +78,7 @@ typedef struct hdrt__device_queue {
 typedef struct hdrt__device_limits {
     int priority_least, priority_greatest; /* 0 and a negative number, say */
     uint64_t pitch_max;
-    bool memory_pools, stream_wait_32, stream_wait_64, unified_addressing, parameter_info;
+    bool memory_pools, stream_wait_32, stream_wait_64, stream_write_64, unified_addressing, parameter_info;
     bool launch_order; /* kernels can wait for the begin of others, and not for their end: Hopper, and what came after it */
 } hdrt__device_limits;
 

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "base/status.h"
 #include "jit/kernel.h"
+#include "queue/bell.h"
 #include "queue/pending.h"
 #include "queue/queue.h"
 #include "queue/scheduler.h"
@@ -407,6 +408,19 @@ static void complete_up_to(hdrt__stream *stream, uint32_t index)
     stream->mark_count -= index + 1;
 }
 
+/* Under commit: what the bell tells. */
+static void hear(hdrt__stream *stream)
+{
+    uint64_t heard = hdrt__bell_heard(stream);
+    if (heard > atomic_load_explicit(&stream->entry.completed, memory_order_relaxed)) {
+        uint32_t index = oldest_after(stream, heard + 1);
+        if (index) {
+            complete_up_to(stream, index - 1);
+        }
+        set_completed(stream, heard);
+    }
+}
+
 /* No mark can be had: the stream as a whole still answers. */
 static hdrt_status ask_stream(hdrt__stream *stream)
 {
@@ -463,15 +477,10 @@ static hdrt_status ask_from_oldest(hdrt__stream *stream, uint32_t end)
     return status < 0 ? status : HDRT_OK;
 }
 
-/* Under commit: first the mark for `sequence`, so that one call is enough if that is complete; else those before it. */
-static hdrt_status ask(hdrt__stream *stream, uint64_t sequence)
+/* Under commit: what has a mark, or is to get one: first the mark for `sequence`, so that one call is enough if that is
+ * complete; else those before it. */
+static hdrt_status ask_marks(hdrt__stream *stream, uint64_t sequence)
 {
-    if (sequence == HDRT__STREAM_MARKED) {
-        if (stream->mark_count) {
-            return ask_from_oldest(stream, stream->mark_count);
-        }
-        sequence = atomic_load(&stream->entry.completed) + 1;
-    }
     hdrt__stream_mark *mark;
     hdrt__call call = hdrt__stream_mark_for(stream, sequence, &mark);
     if (call.result) {
@@ -490,6 +499,28 @@ static hdrt_status ask(hdrt__stream *stream, uint64_t sequence)
         }
     }
     return ask_from_oldest(stream, end);
+}
+
+/* Under commit. Where nothing is marked yet and somebody `waits`, the bell is rung instead. */
+static hdrt_status ask(hdrt__stream *stream, uint64_t sequence, bool waits)
+{
+    if (sequence == HDRT__STREAM_MARKED) {
+        if (stream->mark_count) {
+            return ask_from_oldest(stream, stream->mark_count);
+        }
+        sequence = atomic_load(&stream->entry.completed) + 1;
+    }
+    if (sequence > newest_marked(stream)) {
+        switch (hdrt__bell_state_for(stream, sequence)) {
+        case HDRT__BELL_RUNG: return HDRT_OK;
+        case HDRT__BELL_OVERDUE: return ask_stream(stream);
+        default: break;
+        }
+        if (waits && hdrt__pending_flush(stream) == HDRT_OK && hdrt__bell_ring(stream, newest_marked(stream))) {
+            return HDRT_OK;
+        }
+    }
+    return ask_marks(stream, sequence);
 }
 
 /* Under commit: take off the flights that have landed, as many as fit. */
@@ -512,6 +543,10 @@ hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt_queue *queue, uint
     hdrt__flight landed[32];
     uint32_t count;
     hdrt_device *device = stream->device;
+    bool newest = !queue || position >= atomic_load(&queue->entry.timeline->committed);
+    if (newest && hdrt__bell_is_awaited(stream, *sequence)) {
+        return HDRT_OK;
+    }
     if (patient) {
         pthread_mutex_lock(&stream->commit);
     } else if (pthread_mutex_trylock(&stream->commit) != 0) {
@@ -524,11 +559,13 @@ hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt_queue *queue, uint
         if (queue && !asked) {
             *sequence = hdrt__stream_sequence_of(stream, queue, position);
         }
-        if (!asked && inside && !hdrt__device_is_lost(device) && hdrt__stream_outstanding(stream)) {
+        hear(stream);
+        bool open = *sequence == HDRT__STREAM_MARKED || *sequence > atomic_load(&stream->entry.completed);
+        if (!asked && open && inside && !hdrt__device_is_lost(device) && hdrt__stream_outstanding(stream)) {
             uint64_t end = atomic_load(&stream->sequence);
             status = being_captured(stream)
                          ? ask_from_oldest(stream, stream->mark_count)
-                         : ask(stream, *sequence < end ? *sequence : end);
+                         : ask(stream, *sequence < end ? *sequence : end, !patient);
         }
         asked = true;
         if (hdrt__device_is_lost(device)) { /* nothing of it will be heard again: let go of the queues */

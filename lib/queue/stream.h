@@ -9,7 +9,7 @@
  *
  * Marks, oldest first, each with the sequence it stands for and the clock that the stream had then. A wait for a point
  * uses the oldest mark at or after it; if there is none, one is recorded at the end. Before the stream itself waits, what
- * it has done so far is marked.
+ * it has done so far is marked. Who waits on the host needs no mark (bell.h).
  *
  * Locks: `commit` orders the driver calls on the stream and guards what is marked with it. Never two of them at once.
  * A queue's lock may be taken under it. Driver calls are made under it; none of them can block, since a stream never has
@@ -72,6 +72,11 @@ typedef struct hdrt__stream {
     struct hdrt__pending *pending; /* launches that wait for more (pending.h); NULL: there never were any */
     bool is_pending;               /* some do, as the last command of the stream */
     bool pending_listed;           /* a dispatcher has it in its list */
+    struct {
+        _Atomic uint64_t rung;     /* the last number that is to be written (bell.h); 0: never */
+        _Atomic uint64_t from;     /* for who waits for what comes after this one */
+        _Atomic uint64_t asked_ns; /* when it was rung, or the driver asked instead of hearing it */
+    } bell;
     uint8_t due;     /* how many wait for its end; the next command, unless it is theirs, comes after a mark */
     struct {
         hdrt_kernel *kernel; /* its module is held; NULL: none is measured */

@@ -153,11 +153,11 @@ static void measure(const struct pattern *pattern)
         }
     }
     unsigned long graphs = counts[GRAPHS] - before[GRAPHS];
-    printf("%-22s %6.0f %7.0f %6.0f %8lu %8lu %8.1f %7lu %7lu %7lu\n", pattern->name, median(wall), median(driver),
+    printf("%-22s %6.0f %7.0f %6.0f %8lu %8lu %8.1f %7lu %7lu %7lu %7lu\n", pattern->name, median(wall), median(driver),
            median(own), (counts[LAUNCHES] - before[LAUNCHES]) / ROUNDS, graphs / ROUNDS,
            graphs ? (double)(counts[NODES] - before[NODES]) / (double)graphs : 0.0,
            (counts[BUILDS] - before[BUILDS]) / ROUNDS, (counts[RECORDS] - before[RECORDS]) / ROUNDS,
-           (counts[QUERIES] - before[QUERIES]) / ROUNDS);
+           (counts[QUERIES] - before[QUERIES]) / ROUNDS, (counts[WRITES] - before[WRITES]) / ROUNDS);
 }
 
 static void load(void)
@@ -196,8 +196,9 @@ int main(int argc, char **argv)
     }
     load();
     printf("ns a launch, medians of %d rounds of %u; then counts for each round\n", ROUNDS, LAUNCHES_EACH);
-    printf("%-22s %6s %7s %6s %8s %8s %8s %7s %7s %7s\n", "pattern", "wall", "driver", "own", "direct", "graphs", "nodes in",
-           "builds", "marks", "queries");
+    printf("%-22s %6s %7s %6s %8s %8s %8s %7s %7s %7s %7s\n", "pattern", "wall", "driver", "own", "direct", "graphs", "nodes in",
+           "builds", "marks", "queries",
+           "writes");
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         if (argc == 2 || strcmp(argv[2], patterns[i].name) == 0) {
             measure(&patterns[i]);
