@@ -132,7 +132,7 @@ hdrt_status hdrt__kernel_create(hdrt_module *loaded, uint32_t index, hdrt_kernel
     kernel->module = loaded;
     kernel->device = loaded->device;
     kernel->name = entry->name;
-    kernel->awaits_grids = loaded->awaits_grids;
+    kernel->may_await_grids = loaded->may_await_grids;
     hdrt__device_label(kernel->label, entry->name);
     pthread_mutex_init(&kernel->raising, NULL);
     hdrt_status status = hdrt__device_enter(loaded->device, &scope);

@@ -32,7 +32,7 @@ struct hdrt_kernel {
     _Atomic uint32_t expected_us; /* how long a launch took at most, as the scheduler saw it last; 0: not known */
     _Atomic uint8_t measured;     /* how often that was found out, up to a few; about, since not counted under a lock */
     _Atomic uint8_t unmeasured;   /* launches until it is to be found out again */
-    bool awaits_grids; /* it, or another of its module, has griddepcontrol.wait, as far as is known */
+    bool may_await_grids; /* it, or another of its module, has griddepcontrol.wait, or its PTX is not known */
     bool in_clusters;  /* its blocks are */
     char label[HDRT__LABEL_BYTES]; /* the name, by which streams remember launches */
     struct { /* the template cache's, under its lock (queue/template_choose.c) */

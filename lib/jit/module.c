@@ -281,10 +281,10 @@ static hdrt_status make_kernels(hdrt_module *module)
     return HDRT_OK;
 }
 
-static bool awaits_grids(const hdrt__code *code)
+static bool may_await_grids(const hdrt__code *code)
 {
     static const char instruction[] = "griddepcontrol.wait";
-    return code->ptx && memmem(code->ptx, code->ptx_size, instruction, sizeof(instruction) - 1);
+    return !code->ptx || memmem(code->ptx, code->ptx_size, instruction, sizeof(instruction) - 1);
 }
 
 /* A module with its code loaded, in no table yet. */
@@ -295,7 +295,7 @@ static hdrt_status open_loaded(hdrt_device *device, hdrt__code *code, const hdrt
     if (!module)
         return HDRT_ERROR_OUT_OF_MEMORY;
     module->code = hdrt__code_hold(code);
-    module->awaits_grids = awaits_grids(code);
+    module->may_await_grids = may_await_grids(code);
     module->from_cache = options->from_cache;
     hdrt_status status = HDRT_OK;
     module->kernels = calloc(code->table.kernel_count + 1u, sizeof(*module->kernels));

@@ -30,7 +30,7 @@ struct hdrt_module {
     char *name;
     hdrt__code *code; /* held: table, log */
     hdcu_module handle;
-    bool awaits_grids;      /* its PTX has griddepcontrol.wait: what may be waited for then must not be anybody's kernel */
+    bool may_await_grids;   /* its PTX has griddepcontrol.wait, or is not known: what that waits for must not be anybody's */
     bool shared;            /* in the device's table of modules by key */
     pthread_mutex_t lock;   /* guards the two below; no driver call under it */
     hdrt_kernel **kernels;  /* by index in the table; NULL: not asked for yet */

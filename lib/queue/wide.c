@@ -34,7 +34,7 @@ bool hdrt__wide_may(hdrt_queue *queue)
     const hdrt__op *op = hdrt__ring_ahead(&queue->ring, 0);
     __builtin_prefetch(op ? &op->launch.inside[sizeof(void *)] : NULL); /* on another line, and read next */
     return op && !hdrt__ring_ahead(&queue->ring, 1) && op->kind == HDRT__OP_LAUNCH && !op->cooperative &&
-           !op->launch.kernel->awaits_grids && !queue->entry.exclusive && !queue->adopted && hdrt__queue_settle(queue) &&
+           !queue->entry.exclusive && !queue->adopted && hdrt__queue_settle(queue) &&
            atomic_load(&queue->state) == HDRT__QUEUE_OPEN && !atomic_load(&op->flagged);
 }
 

@@ -21,8 +21,7 @@
 #define HDRT__WIDE_DEPTH 2u
 #define HDRT__WIDE_BRANCH_STREAMS 5u
 
-/* Whether a queue, whose committer the caller is, holds one launch that may go with others, and nothing before it. Not one of
- * a kernel that waits for the grids which it depends on (griddepcontrol.wait): it would wait for the kernel before it. */
+/* Whether a queue, whose committer the caller is, holds one launch that may go with others, and nothing before it. */
 bool hdrt__wide_may(hdrt_queue *queue);
 /* How long its kernel is expected to take, in microseconds, as far as is known. */
 uint32_t hdrt__wide_expected_us(hdrt_queue *queue);

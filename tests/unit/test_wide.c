@@ -38,11 +38,15 @@ static const char meet_ptx[] =
     " @%q ret;\n mov.u64 %d3, %globaltimer;\n setp.lt.u64 %q, %d3, %d2;\n @%q bra AGAIN;\n mov.u32 %r2, 1;\n"
     " st.global.u32 [%d1+4], %r2;\n ret;\n}\n";
 
-/* May wait for the kernels that it follows. */
+/* The same, but if w is not 0 it waits first for the kernels that it depends on (no others may do that for it). */
 static const char dependent_ptx[] =
-    ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry dependent(.param .u64 p, .param .u32 n)\n{\n"
-    " .reg .pred %q;\n .reg .b32 %r<2>;\n ld.param.u32 %r1, [n];\n setp.eq.u32 %q, %r1, 0;\n @!%q bra DONE;\n"
-    " griddepcontrol.wait;\nDONE:\n ret;\n}\n";
+    ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry dependent(.param .u64 p, .param .u32 n, .param .u32 w)\n{\n"
+    " .reg .pred %q;\n .reg .b32 %r<3>;\n .reg .b64 %d<4>;\n ld.param.u32 %r1, [w];\n setp.eq.u32 %q, %r1, 0;\n"
+    " @%q bra MEET;\n griddepcontrol.wait;\nMEET:\n ld.param.u64 %d1, [p];\n ld.param.u32 %r1, [n];\n"
+    " cvta.to.global.u64 %d1, %d1;\n atom.global.add.u32 %r2, [%d1], 1;\n mov.u64 %d2, %globaltimer;\n"
+    " add.u64 %d2, %d2, 5000000000;\nAGAIN:\n ld.volatile.global.u32 %r2, [%d1];\n setp.ge.u32 %q, %r2, %r1;\n"
+    " @%q ret;\n mov.u64 %d3, %globaltimer;\n setp.lt.u64 %q, %d3, %d2;\n @%q bra AGAIN;\n mov.u32 %r2, 1;\n"
+    " st.global.u32 [%d1+4], %r2;\n ret;\n}\n";
 
 static void setup(void)
 {
@@ -89,7 +93,11 @@ static bool hand_over_kernel(hdrt_kernel *kernel, uint32_t value)
     uint32_t launched = 0;
     for (uint32_t i = 0; i < COUNT; i++) {
         ck_assert(hdrt__committer_take(queues[i], HDRT__COMMITTER_NONE));
-        CK_OK(hdrt_launch(queues[i], kernel, hdrt_grid_1d(1, 1), HDRT_ARGS(words, value)));
+        uint32_t awaits = on_cuda();
+        CK_OK(kernel->parameter_count == 3
+                  ? hdrt_launch(queues[i], kernel, hdrt_grid_1d(1, 1), HDRT_ARGS(words, value, awaits))
+                  : hdrt_launch(queues[i], kernel, hdrt_grid_1d(1, 1), HDRT_ARGS(words, value)));
+        ck_assert(hdrt__wide_may(queues[i]));
     }
     bool ready = hdrt__wide_is_ready(wide, queues, COUNT);
     for (int tries = 0; tries < 3 && !launched; tries++) { /* a template is made when it is wanted again */
@@ -167,17 +175,35 @@ START_TEST(nothing_gets_before_its_mark)
 END_TEST
 
 /* Whatever order they are launched in: none waits for another. */
-START_TEST(all_of_a_piece_run_at_once)
+static void check_at_once(hdrt_kernel *kernel)
 {
     uint32_t seen[2] = {0, 0};
     CK_OK(hdrt_copy_htod(queues[0], words, seen, sizeof seen));
     CK_OK(hdrt_queue_synchronize(queues[0]));
-    hand_over_kernel(meet, COUNT);
+    hand_over_kernel(kernel, COUNT);
     finish();
     CK_OK(hdrt_copy_dtoh(queues[0], seen, words, sizeof seen));
     CK_OK(hdrt_queue_synchronize(queues[0]));
     ck_assert_uint_eq(seen[0], COUNT);
     ck_assert_uint_eq(seen[1], 0);
+}
+
+START_TEST(all_of_a_piece_run_at_once)
+{
+    check_at_once(meet);
+}
+END_TEST
+
+/* On a GPU these wait for the grids that they depend on, which are none: not for each other. */
+START_TEST(what_waits_for_grids_waits_for_none)
+{
+    hdrt_module *depending;
+    CK_OK(hdrt_module_load(dev, dependent_ptx, sizeof dependent_ptx - 1, NULL, &depending));
+    hdrt_kernel *kernel = kernel_of(depending, "dependent");
+    ck_assert(kernel->may_await_grids);
+    ck_assert(!meet->may_await_grids);
+    check_at_once(kernel);
+    hdrt_module_destroy(depending);
 }
 END_TEST
 
@@ -210,24 +236,6 @@ START_TEST(some_launches_are_measured)
         CK_OK(hdrt__stream_poll(stream, UINT64_MAX));
         ck_assert_uint_lt(atomic_load(&stamp->expected_us), 100000);
     }
-}
-END_TEST
-
-/* Beside others it would wait for one of them. */
-START_TEST(what_waits_for_grids_is_in_no_piece)
-{
-    hdrt_module *depending;
-    CK_OK(hdrt_module_load(dev, dependent_ptx, sizeof dependent_ptx - 1, NULL, &depending));
-    hdrt_kernel *kernels[] = {stamp, kernel_of(depending, "dependent")};
-    for (int i = 0; i < 2; i++) {
-        uint32_t value = 7;
-        ck_assert(hdrt__committer_take(queues[i], HDRT__COMMITTER_NONE));
-        CK_OK(hdrt_launch(queues[i], kernels[i], hdrt_grid_1d(1, 1), HDRT_ARGS(words, value)));
-        ck_assert_int_eq(hdrt__wide_may(queues[i]), i == 0);
-        hdrt__committer_leave(queues[i]);
-        CK_OK(hdrt_queue_synchronize(queues[i]));
-    }
-    hdrt_module_destroy(depending);
 }
 END_TEST
 
@@ -475,7 +483,7 @@ int main(void)
     tcase_add_checked_fixture(anywhere, setup, teardown);
     tcase_set_timeout(anywhere, 60);
     tcase_add_test(anywhere, all_of_a_piece_run_at_once);
-    tcase_add_test(anywhere, what_waits_for_grids_is_in_no_piece);
+    tcase_add_test(anywhere, what_waits_for_grids_waits_for_none);
     tcase_add_test(anywhere, some_launches_are_measured);
     tcase_add_test(anywhere, streams_for_pieces_are_different);
     suite_add_tcase(suite, anywhere);
