@@ -42,6 +42,7 @@ struct hdrt__dispatcher {
     hdrt__listing listed[HDRT__CLASSES]; /* by urgency */
     _Atomic uint32_t signals;   /* what it sleeps on */
     atomic_bool sleeping, stop, look, urged;
+    atomic_bool serving; /* queues, one after the other */
     _Atomic uint32_t sleeps, woken; /* how often it went to sleep, and from which of these it was woken last */
     _Atomic uint32_t company; /* long kernels that may wake it before there is anything for it */
     _Atomic uint32_t wanted; /* threads that wait for what is in flight */
@@ -143,6 +144,24 @@ void hdrt__dispatcher_want(hdrt__scheduler *scheduler, bool begins)
     } else {
         atomic_fetch_sub(&dispatcher->wanted, 1);
     }
+}
+
+static bool rests(const hdrt__dispatcher *dispatcher)
+{
+    bool rests = !atomic_load_explicit(&dispatcher->serving, memory_order_relaxed);
+    for (uint32_t i = 0; rests && i < HDRT__CLASSES; i++) {
+        rests = !hdrt__listing_was_entered(&dispatcher->listed[i]);
+    }
+    return rests;
+}
+
+bool hdrt__dispatchers_rest(const hdrt__scheduler *scheduler)
+{
+    bool all = true;
+    for (uint32_t i = 0; all && i < scheduler->dispatcher_count; i++) {
+        all = rests(scheduler->dispatchers[i]);
+    }
+    return all;
 }
 
 bool hdrt__dispatcher_is_wanted(const hdrt__scheduler *scheduler)
@@ -532,6 +551,9 @@ static void *dispatch(void *argument)
     }
     for (bool alive = true; alive && !atomic_load(&dispatcher->stop);) {
         hdrt_queue *queue = next_listed(dispatcher);
+        if (atomic_load_explicit(&dispatcher->serving, memory_order_relaxed) != (queue != NULL)) {
+            atomic_store_explicit(&dispatcher->serving, queue != NULL, memory_order_relaxed);
+        }
         if (queue) {
             alive = serve_listed(dispatcher, queue);
             if (alive && served % FLUSHED == 0) {

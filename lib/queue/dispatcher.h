@@ -44,6 +44,8 @@ void hdrt__dispatcher_urge(hdrt_queue *queue, uint8_t class);
 /* Somebody waits for what is in flight (begins, or ends to): the dispatcher asks for it. */
 void hdrt__dispatcher_want(struct hdrt__scheduler *scheduler, bool begins);
 bool hdrt__dispatcher_is_wanted(const struct hdrt__scheduler *scheduler);
+/* Whether none hands over anything, as far as it looks. */
+bool hdrt__dispatchers_rest(const struct hdrt__scheduler *scheduler);
 /* Look after the streams: something is in flight that nobody will ask for. */
 void hdrt__dispatcher_look(struct hdrt__scheduler *scheduler);
 

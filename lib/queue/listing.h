@@ -57,6 +57,12 @@ static inline bool hdrt__listing_is_empty(const hdrt__listing *listing)
     return listing->first == &listing->stub && atomic_load(&listing->last) == &listing->stub;
 }
 
+/* Any thread: whether something was entered and not taken. */
+static inline bool hdrt__listing_was_entered(const hdrt__listing *listing)
+{
+    return atomic_load_explicit(&listing->last, memory_order_relaxed) != &listing->stub;
+}
+
 /* The thread that takes: whether something can be taken. */
 static inline bool hdrt__listing_has(const hdrt__listing *listing)
 {

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "jit/kernel.h"
 #include "queue/bell.h"
+#include "queue/dispatcher.h"
 #include "queue/pending.h"
 #include "queue/queue.h"
 #include "queue/scheduler.h"
@@ -501,7 +502,8 @@ static hdrt_status ask_marks(hdrt__stream *stream, uint64_t sequence)
     return ask_from_oldest(stream, end);
 }
 
-/* Under commit. Where nothing is marked yet and somebody `waits`, the bell is rung instead. */
+/* Under commit. Where nothing is marked yet and somebody `waits`, the bell is rung instead, but not while others launch: it
+ * takes the driver's lock for longer than a mark. */
 static hdrt_status ask(hdrt__stream *stream, uint64_t sequence, bool waits)
 {
     if (sequence == HDRT__STREAM_MARKED) {
@@ -516,7 +518,8 @@ static hdrt_status ask(hdrt__stream *stream, uint64_t sequence, bool waits)
         case HDRT__BELL_OVERDUE: return ask_stream(stream);
         default: break;
         }
-        if (waits && hdrt__pending_flush(stream) == HDRT_OK && hdrt__bell_ring(stream, newest_marked(stream))) {
+        if (waits && hdrt__dispatchers_rest(stream->scheduler) && hdrt__pending_flush(stream) == HDRT_OK &&
+            hdrt__bell_ring(stream, newest_marked(stream))) {
             return HDRT_OK;
         }
     }
