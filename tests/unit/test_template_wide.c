@@ -2,6 +2,8 @@
 /* Templates for kernels side by side: as many as come, whatever sizes there are, and what drivers cannot or will not do. */
 #include "template_fixture.h"
 
+#include "queue/template_table.h"
+
 #define WIDE 600u
 
 static uint32_t run_wide(uint32_t stream, uint32_t kernel, uint32_t count, hdcu_result *out_result)
@@ -70,7 +72,9 @@ START_TEST(test_wide)
     ck_assert_uint_eq(run_wide(1, 1, 20, &result), 0); /* it is in flight: another stream gets one, of the size that fits */
     ck_assert_uint_eq(run_wide(1, 1, 20, &result), 20);
     ck_assert_uint_eq(counts().instances, 3);
-    ck_assert_uint_eq(counts().bytes, hdrt__templates_wide_in_order(templates) ? (8 + 64 + 32) * 3277 : (8 + 64 + 32) * 86016);
+    bool branches = !hdrt__templates_wide_in_order(templates);
+    ck_assert_uint_eq(counts().bytes, hdrt__template_bytes(8, branches) + hdrt__template_bytes(64, branches) +
+                                          hdrt__template_bytes(32, branches));
     synchronize(0);
     synchronize(1);
     renew_templates(dev->driver);
@@ -110,7 +114,7 @@ START_TEST(test_wide_of_branches)
         check_wide(40, 0);
         check_wide(40, 40);
         check_wide(64, 64);
-        ck_assert_uint_eq(counts().bytes, 64 * (which == 2 ? 3277 : 86016));
+        ck_assert_uint_eq(counts().bytes, hdrt__template_bytes(64, which != 2));
     }
 }
 END_TEST
@@ -171,7 +175,7 @@ START_TEST(test_launch_order_refused)
         ck_assert_uint_eq(counts().sequences, 0);
         if (cases[i].refused) {
             check_wide(64, 64);
-            ck_assert_uint_eq(counts().bytes, 64 * 86016);
+            ck_assert_uint_eq(counts().bytes, hdrt__template_bytes(64, true));
         }
     }
 }
@@ -193,7 +197,7 @@ START_TEST(test_launch_order_refused_by_the_driver)
     ck_assert_uint_eq(run_wide(0, 3, 64, &result), 0);
     ck_assert_uint_eq(run_wide(0, 3, 64, &result), 64);
     synchronize(0);
-    ck_assert_uint_eq(counts().bytes, 64 * 86016);
+    ck_assert_uint_eq(counts().bytes, hdrt__template_bytes(64, true));
 }
 END_TEST
 
@@ -210,9 +214,9 @@ START_TEST(test_launch_order_is_not_refused_later)
     inject(NULL);
     ck_assert(!kernels[1]->single.refuses_order);
     ck_assert_uint_eq(counts().sequences, 1);
-    ck_assert_uint_eq(counts().bytes, 64 * 3277);
+    ck_assert_uint_eq(counts().bytes, hdrt__template_bytes(64, false));
     ck_assert_uint_eq(run_wide(1, 1, 64, &result), 64);
-    ck_assert_uint_eq(counts().bytes, 2 * 64 * 3277);
+    ck_assert_uint_eq(counts().bytes, 2 * hdrt__template_bytes(64, false));
     synchronize(0);
     synchronize(1);
 }
