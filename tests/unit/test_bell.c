@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting on the host by a word that the GPU writes (bell.h): what is asked and what is not, and where it cannot be had. */
+#include "queue/bell.h"
+
+#include "device_fixture.h"
+
+#include "device/device.h"
+#include "jit/kernel.h"
+#include "memory/memory.h"
+#include "queue/queue.h"
+#include "queue/scheduler.h"
+
+#define ROUNDS 64
+
+static hdrt_module *module, *spinning;
+static hdrt_kernel *stamp, *spin;
+static hdrt_queue *queue;
+static hdrt_ptr word;
+static _Atomic uint32_t *flags; /* 16, each on a line of its own */
+
+static const char spin_ptx[] =
+    ".version 7.4\n.target sm_75\n.address_size 64\n.visible .entry spin(.param .u64 p)\n{\n .reg .pred %q;\n"
+    " .reg .b32 %r<2>;\n .reg .b64 %d<2>;\n ld.param.u64 %d1, [p];\n cvta.to.global.u64 %d1, %d1;\nAGAIN:\n"
+    " ld.volatile.global.u32 %r1, [%d1];\n setp.eq.u32 %q, %r1, 0;\n @%q bra AGAIN;\n ret;\n}\n";
+
+static void setup(void)
+{
+    setup_device();
+    module = load_kernels();
+    stamp = kernel_of(module, "stamp");
+    CK_OK(hdrt_module_load(dev, spin_ptx, sizeof spin_ptx - 1, NULL, &spinning));
+    spin = kernel_of(spinning, "spin");
+    queue = make_inline_queue("rings");
+    CK_OK(hdrt_alloc(queue, 4, &word));
+    CK_OK(hdrt_host_alloc(dev, 16 * 64, (void **)&flags));
+    memset((void *)flags, 0, 16 * 64);
+    CK_OK(hdrt_device_synchronize(dev));
+}
+
+static void setup_without(void)
+{
+    setenv("HDSOFT_FAIL", "hide=cuStreamWriteValue64", 1);
+    setup();
+}
+
+static void teardown(void)
+{
+    CK_OK(hdrt_host_free(dev, (void *)flags));
+    CK_OK(hdrt_free(queue, word));
+    hdrt_queue_destroy(queue);
+    hdrt_module_destroy(spinning);
+    hdrt_module_destroy(module);
+    teardown_device();
+}
+
+static void enqueue_stamp(uint32_t value)
+{
+    CK_OK(hdrt_launch(queue, stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(word, value)));
+}
+
+static void enqueue_spin(unsigned flag)
+{
+    hdrt_ptr address = (hdrt_ptr)(uintptr_t)(flags + 16 * flag);
+    CK_OK(hdrt_launch(queue, spin, hdrt_grid_1d(1, 1), HDRT_ARGS(address)));
+}
+
+static void open_spin(unsigned flag)
+{
+    atomic_store(flags + 16 * flag, 1);
+}
+
+static void check_stamp(uint32_t value)
+{
+    uint32_t read = 0;
+    CK_OK(hdrt_copy_dtoh(queue, &read, word, sizeof read));
+    CK_OK(hdrt_queue_synchronize(queue));
+    ck_assert_uint_eq(read, value);
+}
+
+/* Launch and wait, so often; \return the marks that were recorded. */
+static unsigned long long round_trips(void)
+{
+    unsigned long long before = calls_of("cuEventRecord");
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        enqueue_stamp(i);
+        CK_OK(hdrt_queue_synchronize(queue));
+    }
+    return calls_of("cuEventRecord") - before;
+}
+
+/* No mark and no asking for it, but for those that are due by count. */
+START_TEST(a_wait_is_told_by_memory)
+{
+    unsigned long long written = calls_of("cuStreamWriteValue64");
+    ck_assert_uint_le(round_trips(), ROUNDS / 8);
+    written = calls_of("cuStreamWriteValue64") - written;
+    ck_assert_uint_ge(written, ROUNDS * 3 / 4);
+    ck_assert_uint_le(written, ROUNDS);
+    check_stamp(ROUNDS - 1);
+}
+END_TEST
+
+/* What is waited for for long is rung for once, and others who look at it ask nothing for a while. */
+START_TEST(a_long_wait_rings_once)
+{
+    enqueue_spin(0);
+    unsigned long long written = calls_of("cuStreamWriteValue64"), asked = calls_of("cuEventQuery");
+    hdrt_event event = hdrt_queue_record(queue);
+    for (int i = 0; i < 3; i++) {
+        CK_STATUS(hdrt_event_wait(rt, event, 3000000), HDRT_TIMEOUT);
+        CK_STATUS(hdrt_event_query(rt, event), HDRT_NOT_READY);
+    }
+    ck_assert_uint_eq(calls_of("cuStreamWriteValue64"), written + 1);
+    ck_assert_uint_eq(calls_of("cuEventQuery"), asked);
+    open_spin(0);
+    CK_OK(hdrt_event_wait(rt, event, (uint64_t)patience_ms() * 1000000));
+    ck_assert_uint_eq(calls_of("cuEventRecord"), 0);
+}
+END_TEST
+
+/* Rung for the first, which is told; what came after it is another matter. */
+START_TEST(later_work_is_not_told)
+{
+    enqueue_spin(0);
+    hdrt_event first = hdrt_queue_record(queue);
+    CK_STATUS(hdrt_event_wait(rt, first, 1000000), HDRT_TIMEOUT);
+    enqueue_spin(1);
+    enqueue_stamp(7);
+    hdrt_event last = hdrt_queue_record(queue);
+    open_spin(0);
+    CK_OK(hdrt_event_wait(rt, first, (uint64_t)patience_ms() * 1000000));
+    CK_STATUS(hdrt_event_wait(rt, last, 3000000), HDRT_TIMEOUT);
+    open_spin(1);
+    CK_OK(hdrt_event_wait(rt, last, (uint64_t)patience_ms() * 1000000));
+    check_stamp(7);
+}
+END_TEST
+
+typedef struct waiter {
+    pthread_t thread;
+    hdrt_event event;
+    hdrt_status status;
+} waiter;
+
+static void *wait_for_it(void *argument)
+{
+    waiter *me = argument;
+    me->status = hdrt_event_wait(rt, me->event, (uint64_t)patience_ms() * 1000000);
+    return NULL;
+}
+
+/* Many who wait for one after the other in one stream: some ring, for others there are marks. */
+START_TEST(many_wait_in_one_stream)
+{
+    waiter waiters[16];
+    for (unsigned i = 0; i < 16; i++) {
+        enqueue_spin(i);
+        waiters[i].event = hdrt_queue_record(queue);
+        ck_assert_int_eq(pthread_create(&waiters[i].thread, NULL, wait_for_it, &waiters[i]), 0);
+    }
+    for (unsigned i = 0; i < 16; i++) {
+        CK_STATUS(hdrt_event_query(rt, waiters[i].event), HDRT_NOT_READY);
+        open_spin(i);
+    }
+    for (unsigned i = 0; i < 16; i++) {
+        pthread_join(waiters[i].thread, NULL);
+        ck_assert_int_eq(waiters[i].status, HDRT_OK);
+    }
+}
+END_TEST
+
+/* After the fault the word is never written; the driver says so when it is asked. */
+START_TEST(a_fault_is_not_waited_for)
+{
+    enqueue_spin(0);
+    CK_OK(hdrt_launch(queue, kernel_of(module, "fault"), hdrt_grid_1d(1, 1), HDRT_ARGS()));
+    hdrt_event event = hdrt_queue_record(queue);
+    unsigned long long written = calls_of("cuStreamWriteValue64");
+    CK_STATUS(hdrt_event_wait(rt, event, 1000000), HDRT_TIMEOUT);
+    ck_assert_uint_eq(calls_of("cuStreamWriteValue64"), written + 1);
+    open_spin(0);
+    CK_STATUS(hdrt_event_wait(rt, event, (uint64_t)patience_ms() * 1000000), HDRT_ERROR_DEVICE_LOST);
+}
+END_TEST
+
+START_TEST(a_write_that_is_refused_leaves_marks)
+{
+    inject("cuStreamWriteValue64:p1=801");
+    ck_assert_uint_ge(round_trips(), ROUNDS);
+    inject(NULL);
+    check_stamp(ROUNDS - 1);
+}
+END_TEST
+
+static hdrt_queue *make_exclusive(void)
+{
+    hdrt_queue *exclusive;
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    options.exclusive = true;
+    options.submission = HDRT_SUBMISSION_INLINE;
+    CK_OK(hdrt_queue_create(dev, &options, &exclusive));
+    return exclusive;
+}
+
+/* No word can be had: those that there are were taken. */
+START_TEST(without_memory_there_are_marks)
+{
+    hdrt_queue *mine = queue;
+    hdrt__memory *memory = mine->scheduler->memory;
+    hdrt__word *words = NULL, *taken;
+    hdrt__scope scope;
+    inject("cuMemHostAlloc:p1=2");
+    CK_OK(hdrt__device_enter(dev, &scope));
+    while (hdrt__word_take(memory, &taken) == HDRT_OK) {
+        taken->next = words;
+        words = taken;
+    }
+    hdrt__device_leave(dev, &scope);
+    queue = make_exclusive();
+    ck_assert_uint_ge(round_trips(), ROUNDS);
+    inject(NULL);
+    hdrt_queue_destroy(queue);
+    for (queue = mine; words; words = taken) {
+        taken = words->next;
+        hdrt__word_give(memory, words);
+    }
+    check_stamp(ROUNDS - 1);
+}
+END_TEST
+
+START_TEST(a_driver_without_writes_has_marks)
+{
+    ck_assert_uint_ge(round_trips(), ROUNDS);
+    check_stamp(ROUNDS - 1);
+}
+END_TEST
+
+/* The stream that has the index next begins with a larger number than its word can still get. */
+START_TEST(an_index_goes_on)
+{
+    hdrt_queue *mine = queue;
+    for (int i = 0; i < 20; i++) {
+        queue = make_exclusive();
+        enqueue_stamp((uint32_t)i);
+        CK_OK(hdrt_queue_synchronize(queue));
+        atomic_store(flags, 0);
+        enqueue_spin(0);
+        hdrt_event event = hdrt_queue_record(queue);
+        CK_STATUS(hdrt_event_wait(rt, event, 300000), HDRT_TIMEOUT); /* not told by what the word had before */
+        hdrt_queue_destroy(queue);
+        CK_STATUS(hdrt_event_query(rt, event), HDRT_NOT_READY);
+        open_spin(0);
+        CK_OK(hdrt_event_wait(rt, event, (uint64_t)patience_ms() * 1000000));
+        CK_OK(hdrt_device_synchronize(dev));
+    }
+    queue = mine;
+    check_stamp(19);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("bell");
+    TCase *rung = tcase_create("rung"), *without = tcase_create("without");
+    tcase_add_checked_fixture(rung, setup, teardown);
+    tcase_set_timeout(rung, 60);
+    tcase_add_test(rung, a_wait_is_told_by_memory);
+    tcase_add_test(rung, a_long_wait_rings_once);
+    tcase_add_test(rung, later_work_is_not_told);
+    tcase_add_test(rung, many_wait_in_one_stream);
+    tcase_add_test(rung, a_fault_is_not_waited_for);
+    tcase_add_test(rung, a_write_that_is_refused_leaves_marks);
+    tcase_add_test(rung, without_memory_there_are_marks);
+    tcase_add_test(rung, an_index_goes_on);
+    add_soft_tcase(suite, rung, "counted driver calls and failures");
+    tcase_add_checked_fixture(without, setup_without, teardown);
+    tcase_add_test(without, a_driver_without_writes_has_marks);
+    add_soft_tcase(suite, without, "a driver without an entry point");
+    return run_suite(suite);
+}
