@@ -8,7 +8,7 @@ set -u
 source=$(cd "${abs_top_srcdir:?run this by make}" && pwd) || exit 1
 copy=${abs_top_builddir:?run this by make}/mutate.build
 tests="tests/stress/test_forward tests/stress/test_graphs tests/stress/test_order tests/stress/test_short tests/unit/test_template
-    tests/unit/test_template_wide tests/unit/test_wide tests/stress/test_virtual tests/unit/test_scheduler tests/unit/test_queue tests/unit/test_races"
+    tests/unit/test_template_wide tests/unit/test_bell tests/unit/test_wide tests/stress/test_virtual tests/unit/test_scheduler tests/unit/test_queue tests/unit/test_races"
 seconds=${MUTATE_SECONDS:-150}
 
 # Times come along, so only what changed since is built again; not after a run that was broken off in a mutation.
