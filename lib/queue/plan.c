@@ -267,6 +267,10 @@ hdrt_status hdrt__plan_add_foreign(hdrt__plan *plan, const char *function, hdrt_
 static bool same_shape(const hdrt__plan_node *a, const hdrt__plan_node *b)
 {
     switch ((hdrt__plan_kind)a->kind) {
+    case HDRT__PLAN_LAUNCH:
+        /* A node that is set to another kernel keeps the clusters' shape of the one before (an H200, without an error). */
+        return a->launch.kernel == b->launch.kernel ||
+               (!a->launch.kernel->in_clusters && !b->launch.kernel->in_clusters);
     case HDRT__PLAN_COPY:
         return !a->copy.dst.host == !b->copy.dst.host && !a->copy.src.host == !b->copy.src.host;
     case HDRT__PLAN_FOREIGN:

@@ -4,6 +4,8 @@
 
 #include "failing_malloc.h"
 
+#include "jit/kernel.h"
+
 enum { N = 256, BYTES = N * 4 };
 
 static hdrt_queue *a, *b, *c;
@@ -483,6 +485,32 @@ START_TEST(recording_again_is_cheap_where_only_values_change)
 }
 END_TEST
 
+/* A node that is set to another kernel would keep the shape of its clusters. */
+START_TEST(recording_again_may_change_clusters)
+{
+    hdrt_kernel *kernels[2];
+    hdrt_module *clusters = load_clusters(&kernels[0], &kernels[1]);
+    unsigned in_pair = on_cuda() ? 2 : 1;
+    kernels[1]->in_clusters |= !on_cuda();
+    ck_assert(kernels[1]->in_clusters);
+    ck_assert(!kernels[0]->in_clusters);
+    unsigned long long built = on_cuda() ? 0 : calls_of("cuGraphInstantiateWithFlags");
+    for (int i = 0; i < 6; i++) {
+        begin(a);
+        CK_OK(hdrt_launch(a, kernels[i / 2 % 2], hdrt_grid_1d(4, 1), HDRT_ARGS(x)));
+        CK_OK(hdrt_graph_end(graph));
+        CK_OK(hdrt_graph_replay(a, graph));
+        CK_OK(hdrt_copy_dtoh(a, host, x, BYTES));
+        CK_OK(hdrt_queue_synchronize(a));
+        ck_assert_uint_eq(host[0], i / 2 % 2 ? in_pair : 1);
+    }
+    if (!on_cuda()) {
+        ck_assert_uint_eq(calls_of("cuGraphInstantiateWithFlags") - built, 3);
+    }
+    hdrt_module_destroy(clusters);
+}
+END_TEST
+
 START_TEST(recording_again_may_change_everything)
 {
     static gate g = GATE_INIT;
@@ -724,6 +752,7 @@ int main(void)
     tcase_add_test(tcase, a_copy_may_turn_round);
     tcase_add_test(tcase, changes_are_checked);
     tcase_add_test(tcase, recording_again_may_change_everything);
+    tcase_add_test(tcase, recording_again_may_change_clusters);
     tcase_add_test(tcase, everything_may_be_destroyed_while_it_is_in_flight);
     tcase_add_test(tcase, a_recording_may_be_given_up);
     tcase_add_test(tcase, the_device_may_be_closed_first);

@@ -247,6 +247,40 @@ START_TEST(test_not_open)
 }
 END_TEST
 
+/* The same with a kernel that is in clusters, where there are such: its neighbours' nodes never held it. */
+START_TEST(test_clusters)
+{
+    hdrt_kernel *pair[2];
+    hdrt_module *clusters = load_clusters(&pair[0], &pair[1]);
+    uint32_t in_pair = on_cuda() ? 2 : 1, seen[16];
+    hdcu_pointer counts_of[16];
+    hdcu_result result;
+    pair[1]->in_clusters |= !on_cuda();
+    CU_OK(DRIVER->cuMemAlloc(&counts_of[0], sizeof seen));
+    for (uint32_t round = 0; round < 64; round++) {
+        static const hdrt_grid four = {{4, 1, 1}, {1, 1, 1}, 0};
+        void *params[16][1];
+        hdrt__run_launch run[16];
+        for (uint32_t i = 0; i < 16; i++) {
+            counts_of[i] = counts_of[0] + i * sizeof seen[0];
+            params[i][0] = &counts_of[i];
+            run[i] = (hdrt__run_launch){pair[(round >> i % 6) % 2], &four, params[i]};
+        }
+        commit(0, run, 16, false, &result);
+        CU_OK(result);
+        synchronize(0);
+        CU_OK(DRIVER->cuMemcpyDtoH(seen, counts_of[0], sizeof seen));
+        for (uint32_t i = 0; i < 16; i++) {
+            ck_assert_uint_eq(seen[i], run[i].kernel == pair[1] ? in_pair : 1);
+        }
+    }
+    ck_assert_uint_gt(counts().kernels, 64);
+    CU_OK(DRIVER->cuMemFree(counts_of[0]));
+    hdrt__templates_forget(templates, pair[0]->module);
+    hdrt_module_destroy(clusters);
+}
+END_TEST
+
 /* All kernels of all modules, each once in each round by itself, in an order of its own. \return how many by templates. */
 static uint32_t run_seldom(int rounds, uint32_t *state)
 {
@@ -705,6 +739,7 @@ int main(void)
     tcase_add_test(rules, test_first_launches_in_flight);
     tcase_add_test(rules, test_random_order);
     tcase_add_test(rules, test_not_open);
+    tcase_add_test(rules, test_clusters);
     tcase_add_test(rules, test_seldom);
     tcase_add_test(rules, test_twice);
     tcase_add_test(rules, test_eviction);

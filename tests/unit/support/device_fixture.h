@@ -250,6 +250,26 @@ static inline hdrt_kernel *kernel_of(hdrt_module *module, const char *name)
     return kernel;
 }
 
+/*
+ * Two kernels that write how many blocks a cluster has, (unsigned *p): single 1, and pair, which is in clusters, 2; but on
+ * the soft driver, which has no clusters, both 1, and whoever tests must say himself that pair is in some.
+ */
+static inline hdrt_module *load_clusters(hdrt_kernel **single, hdrt_kernel **pair)
+{
+    static const char body[] = "{\n .reg .b32 %r;\n .reg .b64 %d;\n ld.param.u64 %d, [p];\n cvta.to.global.u64 %d, %d;\n"
+                               " mov.u32 %r, %cluster_nctaid.x;\n st.global.u32 [%d], %r;\n ret;\n}\n";
+    char text[1200];
+    hdrt_module *loaded;
+    int size = snprintf(text, sizeof text,
+                        ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry single(.param .u64 p)\n%s"
+                        ".visible .entry pair(.param .u64 p) %s\n%s",
+                        body, on_cuda() ? ".explicitcluster .reqnctapercluster 2, 1, 1" : "", body);
+    CK_OK(hdrt_module_load(dev, text, (size_t)size, NULL, &loaded));
+    *single = kernel_of(loaded, "single");
+    *pair = kernel_of(loaded, "pair");
+    return loaded;
+}
+
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static inline int run_suite(Suite *suite)
