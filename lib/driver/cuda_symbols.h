@@ -227,6 +227,8 @@
       (hdcu_graph_node *, hdcu_graph, const hdcu_graph_node *, size_t, const hdcu_kernel_node_params *))               \
     X(cuGraphKernelNodeGetParams, "cuGraphKernelNodeGetParams_v2", 12000, OPTIONAL,                                    \
       (hdcu_graph_node, hdcu_kernel_node_params *))                                                                    \
+    X(cuGraphKernelNodeGetAttribute, "cuGraphKernelNodeGetAttribute", 11000, OPTIONAL,                                 \
+      (hdcu_graph_node, unsigned, hdcu_launch_attribute_value *))                                                      \
     X(cuGraphKernelNodeSetParams, "cuGraphKernelNodeSetParams_v2", 12000, OPTIONAL,                                    \
       (hdcu_graph_node, const hdcu_kernel_node_params *))                                                              \
     X(cuGraphAddMemcpyNode, "cuGraphAddMemcpyNode", 10000, OPTIONAL,                                                   \

@@ -2,6 +2,7 @@
 #include "queue/foreign.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -180,9 +181,35 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
-/* The nodes by their numbers in the order of the capture, and their kinds. */
+/* What a kernel node has beside its parameters: a node that is set to another's parameters keeps its own (an H200, the shape
+ * of clusters, without an error). */
+static uint64_t hash_attributes(const hdrt__driver_table *driver, hdcu_graph_node node)
+{
+    static const unsigned asked[] = {
+        HDCU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, HDCU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+        HDCU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,    HDCU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+        HDCU_LAUNCH_ATTRIBUTE_PRIORITY,             HDCU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+        HDCU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,      HDCU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
+        HDCU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+    };
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        hdcu_launch_attribute_value value;
+        memset(&value, 0, sizeof value);
+        if (!HDRT__CALL(driver, cuGraphKernelNodeGetAttribute, node, asked[i], &value).result) { /* else it has none */
+            for (size_t at = 0; at < sizeof value.bytes; at += sizeof hash) {
+                uint64_t word;
+                memcpy(&word, value.bytes + at, sizeof word);
+                hash = mix(hash, word);
+            }
+        }
+    }
+    return hash;
+}
+
+/* The nodes by their numbers in the order of the capture, their kinds, and of kernels what else they have. */
 static hdrt__call hash_nodes(const hdrt__driver_table *driver, hdcu_graph graph, shape_node *nodes, size_t count,
-                             uint64_t *shape)
+                             uint64_t *shape, bool *nested)
 {
     hdcu_graph_node *handles = malloc(count * sizeof *handles);
     if (!handles) {
@@ -194,6 +221,10 @@ static hdrt__call hash_nodes(const hdrt__driver_table *driver, hdcu_graph graph,
         call = HDRT__CALL(driver, cuGraphNodeGetType, handles[i], &kind);
         nodes[i] = (shape_node){handles[i], i};
         *shape += mix(i, kind);
+        if (kind == HDCU_GRAPH_NODE_TYPE_KERNEL) {
+            *shape += mix(i, hash_attributes(driver, handles[i]));
+        }
+        *nested |= kind == HDCU_GRAPH_NODE_TYPE_GRAPH;
     }
     free(handles);
     qsort(nodes, count, sizeof *nodes, by_handle);
@@ -234,12 +265,14 @@ static hdrt__call find_shape(const hdrt__driver_table *driver, hdrt__foreign *pa
     if (!nodes) {
         return NO_MEMORY;
     }
+    bool nested = false;
     part->shape = count;
-    hdrt__call call = hash_nodes(driver, part->graph, nodes, count, &part->shape);
+    hdrt__call call = hash_nodes(driver, part->graph, nodes, count, &part->shape, &nested);
     if (!call.result) {
         call = hash_edges(driver, part->graph, nodes, count, &part->shape);
     }
-    if (call.result == HDCU_ERROR_LOSSY_QUERY) { /* some edges are more than a pair, as those of dependent launches */
+    /* Some edges are more than a pair, as those of dependent launches, or there is more than these nodes. */
+    if (call.result == HDCU_ERROR_LOSSY_QUERY || (!call.result && nested)) {
         part->shape = fresh_shape();
         call.result = HDCU_SUCCESS;
     }

@@ -288,6 +288,33 @@ START_TEST(another_shape_is_built_at_the_end)
 }
 END_TEST
 
+/* A captured kernel's node that is set to another's would keep what is no parameter: the shape of its clusters, say. */
+START_TEST(recording_again_may_change_attributes)
+{
+    hdrt_kernel *kernels[2];
+    hdrt_module *clusters = load_clusters(&kernels[0], &kernels[1]);
+    unsigned in_pair = on_cuda() ? 2 : 1;
+    unsigned long long built = on_cuda() ? 0 : calls_of("cuGraphInstantiateWithFlags");
+    for (int i = 0; i < 12; i++) {
+        struct CUfunc_st *function = hdrt_kernel_function(kernels[i / 2 % 2]);
+        void *params[] = {&x};
+        begin(own);
+        ck_assert_int_eq(i < 6 ? cu.launch(function, 4, 1, 1, 1, 1, 1, 0, stream, params, NULL)
+                               : cu.cooperate(function, 4, 1, 1, 1, 1, 1, 0, stream, params),
+                         0);
+        CK_OK(hdrt_graph_end(graph));
+        CK_OK(hdrt_graph_replay(a, graph));
+        CK_OK(hdrt_copy_dtoh(a, host, x, BYTES));
+        CK_OK(hdrt_queue_synchronize(a));
+        ck_assert_uint_eq(host[0], i / 2 % 2 ? in_pair : 1);
+    }
+    if (!on_cuda()) { /* where there are no clusters it is built anew for the cooperative ones alone */
+        ck_assert_uint_eq(calls_of("cuGraphInstantiateWithFlags") - built, 2);
+    }
+    hdrt_module_destroy(clusters);
+}
+END_TEST
+
 START_TEST(recording_again_is_cheap_where_only_values_change)
 {
     record_foreign(1);
@@ -565,6 +592,7 @@ int main(void)
     tcase_add_test(tcase, a_wait_before_it_is_not_captured);
     tcase_add_test(tcase, such_a_node_cannot_be_changed);
     tcase_add_test(tcase, another_shape_is_built_anew);
+    tcase_add_test(tcase, recording_again_may_change_attributes);
     tcase_add_test(tcase, a_recording_may_be_given_up);
     tcase_add_test(tcase, everything_may_be_destroyed_while_it_is_in_flight);
     tcase_add_test(tcase, captures_of_other_threads_survive);

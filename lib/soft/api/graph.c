@@ -300,6 +300,23 @@ hdcu_result hdsoft__cuGraphKernelNodeGetParams(hdcu_graph_node node, hdcu_kernel
     return 0;
 }
 
+/* Of those that an H200 tells; there are no clusters here, and the rest cannot be set. */
+hdcu_result hdsoft__cuGraphKernelNodeGetAttribute(hdcu_graph_node node, unsigned attribute,
+                                                  hdcu_launch_attribute_value *out)
+{
+    if (!out || !is_kernel_node(node))
+        return HDCU_ERROR_INVALID_VALUE;
+    switch (attribute) {
+    case HDCU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: out->access_window = (hdcu_access_window){.base = NULL}; return 0;
+    case HDCU_LAUNCH_ATTRIBUTE_COOPERATIVE: out->cooperative = node->task->launch.cooperative; return 0;
+    case HDCU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: out->cluster.x = out->cluster.y = out->cluster.z = 0; return 0;
+    case HDCU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: out->cluster_scheduling = 1; return 0;
+    case HDCU_LAUNCH_ATTRIBUTE_PRIORITY: out->priority = 0; return 0;
+    case HDCU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: out->shared_carveout = 0; return 0;
+    default: return HDCU_ERROR_INVALID_VALUE;
+    }
+}
+
 hdcu_result hdsoft__cuGraphKernelNodeSetParams(hdcu_graph_node node, const hdcu_kernel_node_params *params)
 {
     hdsoft__task *task;

@@ -225,7 +225,6 @@
     X(cuGraphHostNodeSetParams, "cuGraphHostNodeSetParams", 10000, GRAPHS)                                             \
     X(cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams", 12000, GRAPHS)                                     \
     X(cuGraphKernelNodeCopyAttributes, "cuGraphKernelNodeCopyAttributes", 11000, GRAPHS)                               \
-    X(cuGraphKernelNodeGetAttribute, "cuGraphKernelNodeGetAttribute", 11000, GRAPHS)                                   \
     X(cuGraphKernelNodeSetAttribute, "cuGraphKernelNodeSetAttribute", 11000, GRAPHS)                                   \
     X(cuGraphMemAllocNodeGetParams, "cuGraphMemAllocNodeGetParams", 11040, GRAPHS)                                     \
     X(cuGraphMemFreeNodeGetParams, "cuGraphMemFreeNodeGetParams", 11040, GRAPHS)                                       \

@@ -27,6 +27,8 @@ static struct {
     int (*copy)(hdrt_ptr, hdrt_ptr, size_t, struct CUstream_st *);
     int (*launch)(struct CUfunc_st *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                   struct CUstream_st *, void **, void **);
+    int (*cooperate)(struct CUfunc_st *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                     struct CUstream_st *, void **);
 } cu;
 
 static inline void find(void *pointer, const char *name)
@@ -64,6 +66,7 @@ static inline void setup(void)
     find(&cu.set, "cuMemsetD32Async");
     find(&cu.copy, "cuMemcpyDtoDAsync_v2");
     find(&cu.launch, "cuLaunchKernel");
+    find(&cu.cooperate, "cuLaunchCooperativeKernel");
     ck_assert_int_eq(cu.push(hdrt_device_context(dev)), 0);
     ck_assert_int_eq(cu.stream_create(&stream, 1), 0);
     ck_assert_int_eq(cu.stream_create(&side, 1), 0);
