@@ -179,6 +179,9 @@ static bool make_graph(hdrt__template_sequence *sequence, const hdrt__driver_tab
 static void hold_instead(hdrt_kernel **node, hdrt_kernel *kernel, hdrt_kernel **left)
 {
     hdrt_kernel *old = *node;
+    if (old == kernel) {
+        return; /* also since others may be reading what a chain's nodes hold */
+    }
     if (old->module != kernel->module) {
         hdrt__module_hold(kernel->module);
         if (!hdrt__module_release_shared(old->module)) {
