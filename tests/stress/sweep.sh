@@ -19,7 +19,7 @@ if [ "${1:-}" = --program ]; then # PROGRAM.SHARD
 fi
 
 [ "${HDRT_TEST_DRIVER:-}" = cuda ] && { echo "1..0 # SKIP failures are injected on the soft driver only"; exit 0; }
-programs=${HDRT_SWEEP_PROGRAMS:-test_errors test_errors_in_turn test_branches test_queue test_scheduler test_caller_streams test_ends test_graph
+programs=${HDRT_SWEEP_PROGRAMS:-test_errors test_errors_in_turn test_branches test_queue test_scheduler test_bell test_caller_streams test_ends test_graph
     test_graph_foreign test_graph_foreign_errors test_notify test_memory test_lifetimes test_capture test_device
     test_jit_module test_soft_api test_soft_capture test_soft_order test_soft_launch test_soft_inject test_soft_policy
     test_soft_checks test_soft_race}
