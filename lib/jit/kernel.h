@@ -35,14 +35,14 @@ struct hdrt_kernel {
     bool may_await_grids; /* it, or another of its module, has griddepcontrol.wait, or its PTX is not known */
     bool in_clusters;  /* its blocks are */
     char label[HDRT__LABEL_BYTES]; /* the name, by which streams remember launches */
-    struct { /* the template cache's, under its lock (queue/template_choose.c) */
+    struct { /* the template cache's, under its lock (queue/template_choose.c), but for left */
         struct hdrt__template_sequence *sequence; /* of this kernel alone, if there is one */
         uint32_t seen_at;                         /* the cache's clock at the last sight */
         uint32_t distance;                        /* from one to the next, on average of late */
         int32_t sights;                           /* that counted; below 0: a build failed */
         bool refuses_order;                       /* beside others it must be a branch */
-        bool refuses_change;                      /* no node that held another kernel takes it */
-        hdrt_kernel *left;                        /* the next whose module only the cache holds yet */
+        uint8_t refused_changes;                  /* how often a node that held another kernel did not take it */
+        hdrt_kernel *left;                        /* the next whose module only the cache holds yet: of whoever has that hold */
     } single;
     pthread_mutex_t raising;
     _Atomic uint64_t access_read, access_none; /* a bit for each parameter: hdrt_kernel_set_access */

@@ -126,9 +126,9 @@ void hdrt__module_hold(hdrt_module *module)
 
 bool hdrt__module_release_shared(hdrt_module *module)
 {
-    unsigned references = atomic_load_explicit(&module->references, memory_order_relaxed);
+    unsigned references = atomic_load_explicit(&module->references, memory_order_acquire);
     while (references > 1 && !atomic_compare_exchange_weak_explicit(&module->references, &references, references - 1,
-                                                                    memory_order_release, memory_order_relaxed)) {
+                                                                    memory_order_release, memory_order_acquire)) {
     }
     return references > 1;
 }

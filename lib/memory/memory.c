@@ -197,24 +197,28 @@ bool hdrt__memory_holds(hdrt__memory *memory, hdcu_pointer pointer)
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-static hdrt_status add_words(hdrt__memory *memory)
+/* A page of them; without a message. */
+static hdrt__call add_words(hdrt__memory *memory)
 {
     hdrt_device *device = memory->device;
     hdcu_pointer address = 0;
     word_page *page = calloc(1, sizeof *page);
     if (!page) {
-        return hdrt__fail_memory(sizeof *page, "words that streams wait on");
+        return (hdrt__call){HDCU_ERROR_OUT_OF_MEMORY, NULL};
     }
     hdrt__call call = HDRT__CALL(device->driver, cuMemHostAlloc, &page->host, WORDS_IN_PAGE * sizeof(uint64_t),
                                  HDCU_MEMHOSTALLOC_PORTABLE | HDCU_MEMHOSTALLOC_DEVICEMAP);
-    hdrt_status status = hdrt__device_check(device, call, "words that streams of device %u wait on", device->index);
-    if (status != HDRT_OK) {
-        goto free_page;
+    if (call.result) {
+        free(page);
+        return call;
     }
     call = HDRT__CALL(device->driver, cuMemHostGetDevicePointer, &address, page->host, 0);
-    status = hdrt__device_check(device, call, "words that streams of device %u wait on", device->index);
-    if (status != HDRT_OK) {
-        goto free_host;
+    if (call.result) {
+        if (!hdrt__device_is_lost(device)) {
+            (void)HDRT__CALL(device->driver, cuMemFreeHost, page->host);
+        }
+        free(page);
+        return call;
     }
     pthread_mutex_lock(&memory->lock);
     for (uint32_t i = 0; i < WORDS_IN_PAGE; i++) {
@@ -226,36 +230,44 @@ static hdrt_status add_words(hdrt__memory *memory)
     page->next = memory->pages;
     memory->pages = page;
     pthread_mutex_unlock(&memory->lock);
-    return HDRT_OK;
+    return call;
+}
 
-free_host:
-    if (!hdrt__device_is_lost(device)) {
-        (void)HDRT__CALL(device->driver, cuMemFreeHost, page->host);
+/* One of those there are. */
+static hdrt__word *take_word(hdrt__memory *memory)
+{
+    pthread_mutex_lock(&memory->lock);
+    hdrt__word *word = memory->free_words;
+    if (word) {
+        memory->free_words = word->next;
     }
-free_page:
-    free(page);
-    return status;
+    pthread_mutex_unlock(&memory->lock);
+    if (word) {
+        atomic_store(word->host, 0);
+    }
+    return word;
+}
+
+hdrt__word *hdrt__word_spare(hdrt__memory *memory)
+{
+    hdrt__word *word = take_word(memory);
+    return word || add_words(memory).result ? word : take_word(memory);
 }
 
 hdrt_status hdrt__word_take(hdrt__memory *memory, hdrt__word **out_word)
 {
-    for (;;) {
-        pthread_mutex_lock(&memory->lock);
-        hdrt__word *word = memory->free_words;
-        if (word) {
-            memory->free_words = word->next;
+    while (!(*out_word = take_word(memory))) {
+        hdrt__call call = add_words(memory);
+        if (call.result && !call.text) {
+            return hdrt__fail_memory(sizeof(word_page), "words that streams wait on");
         }
-        pthread_mutex_unlock(&memory->lock);
-        if (word) {
-            atomic_store(word->host, 0);
-            *out_word = word;
-            return HDRT_OK;
-        }
-        hdrt_status status = add_words(memory);
+        hdrt_status status = hdrt__device_check(memory->device, call, "words that streams of device %u wait on",
+                                                memory->device->index);
         if (status != HDRT_OK) {
             return status;
         }
     }
+    return HDRT_OK;
 }
 
 void hdrt__word_give(hdrt__memory *memory, hdrt__word *word)

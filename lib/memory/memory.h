@@ -64,6 +64,8 @@ bool hdrt__memory_holds(hdrt__memory *memory, hdcu_pointer pointer);
 
 /* Take a word, zero. Inside the device's scope, under no lock but device->lock. \return HDRT_OK, or the failure. */
 hdrt_status hdrt__word_take(hdrt__memory *memory, hdrt__word **out_word);
+/* The same for who can do without: NULL, and no message, if there is none. */
+hdrt__word *hdrt__word_spare(hdrt__memory *memory);
 void hdrt__word_give(hdrt__memory *memory, hdrt__word *word);
 
 /* ---- snapshots --------------------------------------------------------------------------------------------------- */

@@ -10,35 +10,34 @@ static hdrt__word *word_of(const hdrt__stream *stream)
     return stream->entry.index < HDRT__INDICES ? stream->scheduler->bells[stream->entry.index] : NULL;
 }
 
-static hdrt__word *make_word(const hdrt__stream *stream)
+void hdrt__bell_hang(hdrt__stream *stream)
 {
-    if (stream->adopted || !stream->device->limits.stream_write_64 || stream->entry.index >= HDRT__INDICES) {
-        return NULL;
+    if (!stream->adopted && stream->device->limits.stream_write_64 && stream->entry.index < HDRT__INDICES &&
+        !word_of(stream)) {
+        stream->scheduler->bells[stream->entry.index] = hdrt__word_spare(stream->scheduler->memory);
     }
-    hdrt__word **word = &stream->scheduler->bells[stream->entry.index];
-    if (!*word && hdrt__word_take(stream->scheduler->memory, word) != HDRT_OK) {
-        *word = NULL;
-    }
-    return *word;
 }
 
-static bool is_rung(const hdrt__stream *stream)
+bool hdrt__bell_is_rung(const hdrt__stream *stream)
 {
-    return atomic_load_explicit(&stream->bell.rung, memory_order_relaxed) >
-           atomic_load_explicit(&stream->entry.completed, memory_order_relaxed);
+    uint64_t rung = atomic_load_explicit(&stream->bell.rung, memory_order_acquire);
+    return rung > atomic_load_explicit(&stream->entry.completed, memory_order_relaxed) && hdrt__bell_heard(stream) < rung;
 }
 
-bool hdrt__bell_ring(hdrt__stream *stream, uint64_t from)
+bool hdrt__bell_ring(hdrt__stream *stream)
 {
     uint64_t end = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
-    hdrt__word *word = is_rung(stream) ? NULL : make_word(stream);
-    if (!word || HDRT__CALL(stream->device->driver, cuStreamWriteValue64, stream->handle, word->device, end,
-                            HDCU_STREAM_WRITE_VALUE_DEFAULT)
-                     .result) {
+    hdrt__word *word = hdrt__bell_is_rung(stream) || stream->bell.refused ? NULL : word_of(stream);
+    if (!word) {
+        return false;
+    }
+    hdrt__call call = HDRT__CALL(stream->device->driver, cuStreamWriteValue64, stream->handle, word->device, end,
+                                 HDCU_STREAM_WRITE_VALUE_DEFAULT);
+    if (call.result) {
+        stream->bell.refused = call.result != HDCU_ERROR_OUT_OF_MEMORY;
         return false;
     }
     atomic_store_explicit(&stream->bell.asked_ns, hdrt__now_ns(), memory_order_relaxed);
-    atomic_store_explicit(&stream->bell.from, from, memory_order_relaxed);
     atomic_store_explicit(&stream->bell.rung, end, memory_order_release);
     return true;
 }
@@ -50,7 +49,7 @@ static bool is_recent(const hdrt__stream *stream)
 
 hdrt__bell_state hdrt__bell_state_for(hdrt__stream *stream, uint64_t sequence)
 {
-    if (!is_rung(stream) || sequence > atomic_load_explicit(&stream->bell.rung, memory_order_relaxed)) {
+    if (!hdrt__bell_is_rung(stream) || sequence > atomic_load_explicit(&stream->bell.rung, memory_order_relaxed)) {
         return HDRT__BELL_SILENT;
     }
     if (is_recent(stream)) {
@@ -66,10 +65,8 @@ uint64_t hdrt__bell_heard(const hdrt__stream *stream)
     return word ? atomic_load_explicit(word->host, memory_order_acquire) : 0;
 }
 
-bool hdrt__bell_is_awaited(const hdrt__stream *stream, uint64_t sequence)
+bool hdrt__bell_is_awaited(const hdrt__stream *stream)
 {
     uint64_t rung = atomic_load_explicit(&stream->bell.rung, memory_order_acquire);
-    return rung && rung == atomic_load(&stream->sequence) && is_rung(stream) &&
-           sequence > atomic_load_explicit(&stream->bell.from, memory_order_relaxed) && hdrt__bell_heard(stream) < rung &&
-           is_recent(stream);
+    return rung && rung == atomic_load(&stream->sequence) && hdrt__bell_is_rung(stream) && is_recent(stream);
 }

@@ -5,8 +5,11 @@
  * H200 a mark and the asking for it make a round trip 550 ns longer, and every look costs 700 to 1500 ns.
  *
  *     SILENT --ring: the number of the stream's end is to be written--> RUNG --the word has it-----------------> SILENT
- *                                                                      RUNG --not heard for HDRT__BELL_NS-----> ASKED
- *                            (a fault, say: nothing is written then)   ASKED --the driver says that all is over--> SILENT
+ *                                                                       RUNG --not heard for HDRT__BELL_NS-----> OVERDUE
+ *             (after a fault, say, nothing is written)               OVERDUE --the driver was asked, once------> RUNG
+ *
+ * It is rung only where no mark is to be asked for, and a command that follows while it is rung comes after a mark: so whoever
+ * wants less than the end is not told later than by marks alone.
  *
  * A word belongs to an index of streams, not to a stream: numbers only grow with those that have an index after each other,
  * so what was still to be written for one that ended tells the next nothing new.
@@ -25,17 +28,23 @@ typedef enum hdrt__bell_state {
     HDRT__BELL_OVERDUE, /* the driver is to be asked, once */
 } hdrt__bell_state;
 
-/* Under commit, inside the scope, with nothing pending in the stream: let the number of its end be written, for who waits
- * for what comes after `from`. \return whether it will be; else there is none here, or it is rung already. */
-bool hdrt__bell_ring(hdrt__stream *stream, uint64_t from);
+/* A new stream, inside the scope: a word for its index, if there is none yet and one can be had. */
+void hdrt__bell_hang(hdrt__stream *stream);
+
+/* Under commit, inside the scope, with nothing pending in the stream: let the number of its end be written. \return whether
+ * it will be; else there is no word, or the driver refuses, or it is rung already. */
+bool hdrt__bell_ring(hdrt__stream *stream);
 
 /* Under commit: for this number. */
 hdrt__bell_state hdrt__bell_state_for(hdrt__stream *stream, uint64_t sequence);
 
-/* How far the stream is, as the word says; 0: it says nothing. Under commit. */
+/* How far the stream is, as the word says; 0: it says nothing. Under commit, or after it was rung. */
 uint64_t hdrt__bell_heard(const hdrt__stream *stream);
 
-/* Under no lock: it is rung for this number and not heard, nothing was handed over since, and the driver need not be asked. */
-bool hdrt__bell_is_awaited(const hdrt__stream *stream, uint64_t sequence);
+/* Under commit: whether it is rung and not heard. */
+bool hdrt__bell_is_rung(const hdrt__stream *stream);
+
+/* Under no lock: the same for all that is in the stream, and the driver need not be asked. */
+bool hdrt__bell_is_awaited(const hdrt__stream *stream);
 
 #endif

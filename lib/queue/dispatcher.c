@@ -42,7 +42,7 @@ struct hdrt__dispatcher {
     hdrt__listing listed[HDRT__CLASSES]; /* by urgency */
     _Atomic uint32_t signals;   /* what it sleeps on */
     atomic_bool sleeping, stop, look, urged;
-    atomic_bool serving; /* queues, one after the other */
+    atomic_bool serving; /* queues, one after the other, or what was held back of them */
     _Atomic uint32_t sleeps, woken; /* how often it went to sleep, and from which of these it was woken last */
     _Atomic uint32_t company; /* long kernels that may wake it before there is anything for it */
     _Atomic uint32_t wanted; /* threads that wait for what is in flight */
@@ -531,6 +531,13 @@ static bool idle(hdrt__dispatcher *dispatcher, uint64_t since, uint64_t held)
     return !atomic_load(&dispatcher->stop);
 }
 
+static void set_serving(hdrt__dispatcher *dispatcher, bool serving)
+{
+    if (atomic_load_explicit(&dispatcher->serving, memory_order_relaxed) != serving) {
+        atomic_store_explicit(&dispatcher->serving, serving, memory_order_relaxed);
+    }
+}
+
 static void dispatcher_drop(hdrt__dispatcher *dispatcher)
 {
     if (atomic_fetch_sub_explicit(&dispatcher->references, 1, memory_order_acq_rel) == 1) {
@@ -551,10 +558,8 @@ static void *dispatch(void *argument)
     }
     for (bool alive = true; alive && !atomic_load(&dispatcher->stop);) {
         hdrt_queue *queue = next_listed(dispatcher);
-        if (atomic_load_explicit(&dispatcher->serving, memory_order_relaxed) != (queue != NULL)) {
-            atomic_store_explicit(&dispatcher->serving, queue != NULL, memory_order_relaxed);
-        }
         if (queue) {
+            set_serving(dispatcher, true);
             alive = serve_listed(dispatcher, queue);
             if (alive && served % FLUSHED == 0) {
                 hdrt__scheduler_flush(dispatcher->scheduler, false);
@@ -582,6 +587,7 @@ static void *dispatch(void *argument)
             }
             if (alive && held) {
                 since = since ? since : hdrt__now_ns();
+                set_serving(dispatcher, false);
                 alive = idle(dispatcher, since, held);
             } else if (alive) {
                 let_gather();

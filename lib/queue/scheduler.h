@@ -51,7 +51,7 @@ typedef struct hdrt__scheduler {
     uint32_t index_capacity, *free_indices, free_index_count;
     uint64_t *index_sequences; /* where the numbers of a stream with this index go on */
     _Atomic uint64_t completed[HDRT__INDICES]; /* of the streams, by index */
-    hdrt__word *bells[HDRT__INDICES];          /* theirs (bell.h), each under its stream's commit lock */
+    hdrt__word *bells[HDRT__INDICES];          /* theirs (bell.h), set once, when the first one gets its index */
     struct {
         hdrt__stream *streams[HDRT__WIDE_BRANCH_STREAMS]; /* shared ones */
     } wide[HDRT__CLASSES]; /* the first dispatcher's */

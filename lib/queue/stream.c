@@ -51,6 +51,7 @@ hdrt_status hdrt__stream_create(hdrt__scheduler *scheduler, uint8_t class, bool 
     stream->entry.index = hdrt__scheduler_take_index(scheduler, &sequence);
     atomic_init(&stream->sequence, sequence);
     atomic_init(&stream->entry.completed, sequence);
+    hdrt__bell_hang(stream);
     hdrt__device_stream_enter(device, &stream->entry);
     *out_stream = stream;
     return HDRT_OK;
@@ -280,6 +281,9 @@ hdrt__call hdrt__stream_mark_for(hdrt__stream *stream, uint64_t sequence, hdrt__
 
 void hdrt__stream_due(hdrt__stream *stream, const hdrt_queue *queue)
 {
+    if (hdrt__bell_is_rung(stream)) {
+        hdrt__stream_mark_end(stream);
+    }
     if (!stream->due) {
         return;
     }
@@ -502,7 +506,7 @@ static hdrt_status ask_marks(hdrt__stream *stream, uint64_t sequence)
     return ask_from_oldest(stream, end);
 }
 
-/* Under commit. Where nothing is marked yet and somebody `waits`, the bell is rung instead, but not while others launch: it
+/* Under commit. Where nothing is marked and somebody `waits`, the bell is rung instead, but not while a dispatcher launches: it
  * takes the driver's lock for longer than a mark. */
 static hdrt_status ask(hdrt__stream *stream, uint64_t sequence, bool waits)
 {
@@ -518,8 +522,8 @@ static hdrt_status ask(hdrt__stream *stream, uint64_t sequence, bool waits)
         case HDRT__BELL_OVERDUE: return ask_stream(stream);
         default: break;
         }
-        if (waits && hdrt__dispatchers_rest(stream->scheduler) && hdrt__pending_flush(stream) == HDRT_OK &&
-            hdrt__bell_ring(stream, newest_marked(stream))) {
+        if (waits && !stream->mark_count && hdrt__dispatchers_rest(stream->scheduler) &&
+            hdrt__pending_flush(stream) == HDRT_OK && !stream->mark_count && hdrt__bell_ring(stream)) {
             return HDRT_OK;
         }
     }
@@ -546,9 +550,8 @@ hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt_queue *queue, uint
     hdrt__flight landed[32];
     uint32_t count;
     hdrt_device *device = stream->device;
-    bool newest = !queue || position >= atomic_load(&queue->entry.timeline->committed);
-    if (newest && hdrt__bell_is_awaited(stream, *sequence)) {
-        return HDRT_OK;
+    if (hdrt__bell_is_awaited(stream)) {
+        return HDRT_OK; /* and nothing is marked that could be asked for */
     }
     if (patient) {
         pthread_mutex_lock(&stream->commit);

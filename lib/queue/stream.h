@@ -74,8 +74,8 @@ typedef struct hdrt__stream {
     bool pending_listed;           /* a dispatcher has it in its list */
     struct {
         _Atomic uint64_t rung;     /* the last number that is to be written (bell.h); 0: never */
-        _Atomic uint64_t from;     /* for who waits for what comes after this one */
         _Atomic uint64_t asked_ns; /* when it was rung, or the driver asked instead of hearing it */
+        bool refused;              /* the driver does not write here */
     } bell;
     uint8_t due;     /* how many wait for its end; the next command, unless it is theirs, comes after a mark */
     struct {
@@ -138,7 +138,8 @@ uint64_t hdrt__stream_sequence_of(hdrt__stream *stream, const hdrt_queue *queue,
 hdrt__call hdrt__stream_mark_for(hdrt__stream *stream, uint64_t sequence, hdrt__stream_mark **out_mark);
 /* Record a mark at the end, if there is none. A failure that is no fault is left to who needs the mark. */
 void hdrt__stream_mark_end(hdrt__stream *stream);
-/* A queue's command is about to follow: record the mark that others wait for, if it would come too late after it. */
+/* A queue's command is about to follow: record the mark that others wait for, or have rung for, if it would come too late
+ * after it. */
 void hdrt__stream_due(hdrt__stream *stream, const hdrt_queue *queue);
 /*
  * The stream is about to wait, for how long nobody knows: record a mark for the operations that have none yet, since

@@ -23,8 +23,8 @@
  * several committers, each with a stream of its own, call at the same time.
  *
  * A sequence holds the modules of its kernels, an open one those of what its nodes hold, and so their device. So whoever
- * owns the cache destroys it when the device is closed, not when its last reference goes; and calls
- * hdrt__templates_forget when nobody but templates holds a module.
+ * owns the cache destroys it when the device is closed, not when its last reference goes. Who wants code to go earlier
+ * calls hdrt__templates_forget.
  */
 #ifndef HDRT_QUEUE_TEMPLATE_H
 #define HDRT_QUEUE_TEMPLATE_H
@@ -99,8 +99,8 @@ uint32_t hdrt__templates_wide_rest(hdrt__templates *templates, uint32_t count);
 bool hdrt__templates_wide_is_ready(hdrt__templates *templates, const hdrt__run_launch *launches, uint32_t count);
 
 /*
- * Release the modules of templates that were dropped meanwhile. Cheap when there are none. May unload code, so call it
- * with no lock held: between runs, by whoever commits.
+ * Release the modules of templates that were dropped meanwhile, and of kernels that were nodes'. Cheap when there are none.
+ * May unload code, so call it with no lock held: the first dispatcher does, when it has nothing else to do.
  */
 void hdrt__templates_collect(hdrt__templates *templates);
 

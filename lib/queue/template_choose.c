@@ -3,8 +3,10 @@
 
 #include "queue/template_cut.h"
 
-/* After a failed build a sequence must be seen this often until the next. */
+/* After a failed build a sequence must be seen this often until the next; an open one is all kernels', and the next ones may
+ * do. */
 #define SIGHTS_AFTER_FAILURE 1000
+#define OPEN_SIGHTS_AFTER_FAILURE 64
 /* So many kernels are refused launch order until it is the driver, and not they. */
 #define REFUSALS 2u
 /* How often a wide template must be wanted. */
@@ -103,6 +105,20 @@ static bool make_room(hdrt__templates *templates, uint64_t bytes, uint32_t unuse
     return table->counts.bytes + bytes <= table->limit;
 }
 
+/* For how many launches something must not have been used to be dropped for one of this kind. */
+static uint32_t unused_for(hdrt__template_kind kind)
+{
+    return kind == HDRT__TEMPLATE_WIDE ? 0 : HDRT__TEMPLATE_RECENT;
+}
+
+/* Whether there is room, or the longest unused may be dropped for it. */
+static bool may_have_room(const hdrt__templates *templates, uint64_t bytes, hdrt__template_kind kind)
+{
+    const hdrt__template_table *table = &templates->table;
+    return table->counts.bytes + bytes <= table->limit ||
+           (table->oldest && table->clock - table->oldest->used_at >= unused_for(kind));
+}
+
 /* ---- taking and building ----------------------------------------------------------------------------------------- */
 
 static bool take(hdrt__templates *templates, hdrt__template_sequence *sequence, const hdrt__run_place *place,
@@ -153,11 +169,10 @@ static bool build(hdrt__templates *templates, hdrt__template_sequence *sequence,
     hdrt__template_table *table = &templates->table;
     int64_t cost = hdrt__template_build_ns(sequence->count, sequence->branches);
     int64_t *credit = &table->credit[sequence->kind];
-    uint32_t unused = sequence->kind == HDRT__TEMPLATE_WIDE ? 0 : HDRT__TEMPLATE_RECENT;
     uint64_t bytes = hdrt__template_bytes(sequence->count, sequence->branches);
     sequence->takers++; /* so that making room does not drop it */
     if (sequence->building || *credit < cost || is_on_the_way(templates) ||
-        !make_room(templates, bytes, unused, &choice->dropped)) {
+        !make_room(templates, bytes, unused_for(sequence->kind), &choice->dropped)) {
         sequence->takers--;
         drop_if_empty(templates, sequence, &choice->dropped);
         return false;
@@ -172,13 +187,37 @@ static bool build(hdrt__templates *templates, hdrt__template_sequence *sequence,
 }
 
 /* It cannot be built: not soon again. */
-static void put_off(hdrt__templates *templates, hdrt_kernel *first, uint32_t count, uint64_t key)
+static void put_off(hdrt__templates *templates, hdrt_kernel *first, uint32_t count, uint64_t key,
+                    hdrt__template_kind kind)
 {
     if (count == 1) {
         first->single.sights = -SIGHTS_AFTER_FAILURE;
     } else {
-        hdrt__template_set_seen(&templates->table, key, -SIGHTS_AFTER_FAILURE);
+        hdrt__template_set_seen(&templates->table, key,
+                                kind == HDRT__TEMPLATE_OPEN ? -OPEN_SIGHTS_AFTER_FAILURE : -SIGHTS_AFTER_FAILURE);
     }
+}
+
+/* Against launches one by one. */
+static int64_t saved_ns(int64_t count, int64_t node_ns)
+{
+    return (HDRT__TEMPLATE_DIRECT_NS - node_ns) * count - HDRT__TEMPLATE_LAUNCH_NS;
+}
+
+static int64_t single_saves_ns(void)
+{
+    return saved_ns(1, HDRT__TEMPLATE_NODE_NS);
+}
+
+/* By a template of just these kernels, one after the other: against an open one, or of those that may be in none, and of a
+ * single one, against launches by themselves. */
+static int64_t chain_saves_ns(const hdrt__run_launch *launches, uint32_t count)
+{
+    int64_t saved = 0, open = HDRT__TEMPLATE_OPEN_NODE_NS - HDRT__TEMPLATE_NODE_NS;
+    for (uint32_t i = 0; i < count; i++) {
+        saved += hdrt__template_may_be_open(launches[i].kernel) ? open : HDRT__TEMPLATE_DIRECT_NS - HDRT__TEMPLATE_NODE_NS;
+    }
+    return count == 1 ? single_saves_ns() : saved;
 }
 
 /* A first instance of a sequence that was not built so far. */
@@ -187,15 +226,17 @@ static bool build_new(hdrt__templates *templates, const hdrt__run_launch *launch
 {
     bool wide = kind == HDRT__TEMPLATE_WIDE;
     bool branches = wide && (!templates->orders || launches[0].kernel->single.refuses_order);
-    if (templates->table.credit[kind] < hdrt__template_build_ns(count, branches)) {
-        return false;
+    if (templates->table.credit[kind] < hdrt__template_build_ns(count, branches) || is_on_the_way(templates) ||
+        !may_have_room(templates, hdrt__template_bytes(count, branches), kind)) {
+        return false; /* before anything is made that would be dropped again */
     }
     hdrt__template_sequence *sequence = hdrt__template_sequence_create(launches, count, key, kind);
     if (!sequence) {
-        put_off(templates, launches[0].kernel, count, key);
+        put_off(templates, launches[0].kernel, count, key, kind);
         return false;
     }
     sequence->branches = branches;
+    sequence->saves_ns = kind == HDRT__TEMPLATE_CHAIN ? chain_saves_ns(launches, count) : 0;
     hdrt__template_enter(&templates->table, sequence);
     return build(templates, sequence, choice);
 }
@@ -204,10 +245,11 @@ void hdrt__template_refuse(hdrt__templates *templates, hdrt__template_sequence *
                            hdcu_result result, hdrt__template_dropped *dropped)
 {
     if (sequence->kind == HDRT__TEMPLATE_OPEN && kernel) {
-        kernel->single.refuses_change |= result != HDCU_ERROR_OUT_OF_MEMORY; /* the others will do without it */
+        uint8_t *refused = &kernel->single.refused_changes; /* the others will do without it */
+        *refused += result != HDCU_ERROR_OUT_OF_MEMORY && *refused < HDRT__TEMPLATE_CHANGES_REFUSED;
         return;
     }
-    put_off(templates, sequence->kernels[0], sequence->count, sequence->key);
+    put_off(templates, sequence->kernels[0], sequence->count, sequence->key, sequence->kind);
     hdrt__template_drop(templates, sequence, dropped);
 }
 
@@ -239,28 +281,11 @@ void hdrt__template_not_built(hdrt__templates *templates, hdrt__template_sequenc
     }
 }
 
-/* Against launches one by one. */
-static int64_t saved_ns(int64_t count, int64_t node_ns)
-{
-    return (HDRT__TEMPLATE_DIRECT_NS - node_ns) * count - HDRT__TEMPLATE_LAUNCH_NS;
-}
-
-static int64_t single_saves_ns(void)
-{
-    return saved_ns(1, HDRT__TEMPLATE_NODE_NS);
-}
-
-/* Of just these kernels, against an open one. */
-static int64_t chain_saves_ns(int64_t count)
-{
-    return (HDRT__TEMPLATE_OPEN_NODE_NS - HDRT__TEMPLATE_NODE_NS) * count;
-}
-
-/* What the launch of so many of its nodes saved. Those that are switched off are launched too. */
+/* By the launch of so many of its nodes. Those that are switched off are launched too. */
 static int64_t gained_ns(const hdrt__template_sequence *sequence, int64_t launched)
 {
     if (sequence->kind == HDRT__TEMPLATE_CHAIN) {
-        return sequence->count == 1 ? single_saves_ns() : chain_saves_ns(launched);
+        return sequence->saves_ns;
     }
     int64_t wide = sequence->branches ? HDRT__TEMPLATE_BRANCH_NODE_NS : HDRT__TEMPLATE_ORDERED_NODE_NS;
     int64_t node = sequence->kind == HDRT__TEMPLATE_WIDE ? wide : HDRT__TEMPLATE_OPEN_NODE_NS;
@@ -343,11 +368,11 @@ static void choose_single(hdrt__templates *templates, const hdrt__run_place *pla
 
 /* ---- chains ------------------------------------------------------------------------------------------------------ */
 
-/* How many of the first launches may all be in open templates, or, from the first on, not. */
-static uint32_t alike_open(const hdrt__run_launch *launches, uint32_t count)
+/* How many of the first launches may be in open templates. */
+static uint32_t open_from(const hdrt__run_launch *launches, uint32_t count)
 {
-    uint32_t i = 1;
-    while (i < count && hdrt__template_may_be_open(launches[i].kernel) == hdrt__template_may_be_open(launches[0].kernel)) {
+    uint32_t i = 0;
+    while (i < count && hdrt__template_may_be_open(launches[i].kernel)) {
         i++;
     }
     return i;
@@ -361,13 +386,13 @@ static uint32_t alike_open(const hdrt__run_launch *launches, uint32_t count)
 static void choose_open(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launches,
                         uint32_t count, hdrt__template_choice *choice)
 {
-    uint32_t reach = alike_open(launches, count), size = OPEN_LIMIT;
+    uint32_t reach = open_from(launches, count);
     choice->direct = reach;
-    if (reach == 1) {
+    if (reach < 2) {
         choose_single(templates, place, launches, choice);
         return;
     }
-    for (; size > 1 && hdrt__template_may_be_open(launches[0].kernel); size /= 2) {
+    for (uint32_t size = OPEN_LIMIT; size > 1; size /= 2) {
         uint64_t key = hdrt__template_key(HDRT__TEMPLATE_HASH_START, size, HDRT__TEMPLATE_OPEN);
         if (size > reach) {
             continue;
@@ -395,7 +420,7 @@ static void choose_cut(hdrt__templates *templates, const hdrt__run_place *place,
     hdrt__template_sequence *sequence =
         hdrt__template_find(&templates->table, key, launches, size, HDRT__TEMPLATE_CHAIN);
     /* A whole cut that comes again is a program's loop: half the price is enough. */
-    int32_t enough = hdrt__template_sights(size, 2 * chain_saves_ns(size));
+    int32_t enough = hdrt__template_sights(size, 2 * chain_saves_ns(launches, size));
     if (sequence ? use(templates, sequence, place, choice)
                  : size > 1 && hdrt__template_see(&templates->table, key) >= enough &&
                        build_new(templates, launches, size, key, HDRT__TEMPLATE_CHAIN, choice)) {

@@ -50,6 +50,7 @@ struct hdrt__template_sequence {
     bool leaving; /* not to be used any more */
     bool building; /* a committer makes an instance; one at a time, for the graph takes no two calls at once */
     uint32_t takers; /* committers that have an instance of it or make one */
+    int64_t saves_ns; /* by each launch of all of it */
     hdrt__template_instance *instances;
     hdcu_graph graph;
     hdcu_graph_node *nodes;
@@ -57,11 +58,14 @@ struct hdrt__template_sequence {
     size_t *offsets;       /* count + 1 */
 };
 
+/* So often a node that held another kernel may be refused this one, until it is in no such node any more. */
+#define HDRT__TEMPLATE_CHANGES_REFUSED 3u
+
 /* Whether the kernel's node may be another's before or after: what is set anew is its function, and not, say, the shape of
  * its clusters, which stays the first one's (on an H200, without an error). */
 static inline bool hdrt__template_may_be_open(const hdrt_kernel *kernel)
 {
-    return !kernel->in_clusters && !kernel->single.refuses_change;
+    return !kernel->in_clusters && kernel->single.refused_changes < HDRT__TEMPLATE_CHANGES_REFUSED;
 }
 
 /* The sequence of these launches, of a wide one of so many like the first, without a graph yet. Holds their modules. NULL:

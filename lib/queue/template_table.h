@@ -62,7 +62,7 @@ typedef struct hdrt__template_table {
     hdrt__template_instance *newest, *oldest;
     int64_t credit[HDRT__TEMPLATE_KINDS];
     uint64_t limit; /* of counts.bytes */
-    uint32_t clock; /* launches so far, of all streams */
+    uint32_t clock; /* launches that were asked for so far, of all streams */
     hdrt__template_counts counts;
 } hdrt__template_table;
 

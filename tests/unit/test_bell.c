@@ -4,6 +4,8 @@
 
 #include "device_fixture.h"
 
+#include <poll.h>
+
 #include "device/device.h"
 #include "jit/kernel.h"
 #include "memory/memory.h"
@@ -105,6 +107,7 @@ START_TEST(a_long_wait_rings_once)
 {
     enqueue_spin(0);
     unsigned long long written = calls_of("cuStreamWriteValue64"), asked = calls_of("cuEventQuery");
+    unsigned long long recorded = calls_of("cuEventRecord");
     hdrt_event event = hdrt_queue_record(queue);
     for (int i = 0; i < 3; i++) {
         CK_STATUS(hdrt_event_wait(rt, event, 3000000), HDRT_TIMEOUT);
@@ -114,7 +117,7 @@ START_TEST(a_long_wait_rings_once)
     ck_assert_uint_eq(calls_of("cuEventQuery"), asked);
     open_spin(0);
     CK_OK(hdrt_event_wait(rt, event, (uint64_t)patience_ms() * 1000000));
-    ck_assert_uint_eq(calls_of("cuEventRecord"), 0);
+    ck_assert_uint_eq(calls_of("cuEventRecord"), recorded);
 }
 END_TEST
 
@@ -133,6 +136,26 @@ START_TEST(later_work_is_not_told)
     open_spin(1);
     CK_OK(hdrt_event_wait(rt, last, (uint64_t)patience_ms() * 1000000));
     check_stamp(7);
+}
+END_TEST
+
+/* Who wants no more than what it was rung for is not told with what followed. */
+START_TEST(what_follows_comes_after_a_mark)
+{
+    hdrt_queue *other = make_queue("other");
+    enqueue_spin(0);
+    hdrt_event first = hdrt_queue_record(queue);
+    CK_STATUS(hdrt_event_wait(rt, first, 1000000), HDRT_TIMEOUT);
+    enqueue_spin(1);
+    CK_OK(hdrt_queue_wait(other, first));
+    uint32_t value = 9;
+    CK_OK(hdrt_launch(other, stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(word, value)));
+    open_spin(0);
+    hdrt_status status = hdrt_event_wait(rt, hdrt_queue_record(other), (uint64_t)patience_ms() * 1000000);
+    open_spin(1);
+    ck_assert_int_eq(status, HDRT_OK);
+    check_stamp(9);
+    hdrt_queue_destroy(other);
 }
 END_TEST
 
@@ -169,6 +192,29 @@ START_TEST(many_wait_in_one_stream)
 }
 END_TEST
 
+/* Somebody was promised to be told of the first, and somebody else waits for all. */
+START_TEST(earlier_marks_are_still_asked_for)
+{
+    waiter all;
+    int fd;
+    enqueue_spin(0);
+    CK_OK(hdrt_event_notify_fd(rt, hdrt_queue_record(queue), &fd));
+    usleep(50000); /* marked meanwhile */
+    enqueue_spin(1);
+    all.event = hdrt_queue_record(queue);
+    ck_assert_int_eq(pthread_create(&all.thread, NULL, wait_for_it, &all), 0);
+    usleep(20000);
+    open_spin(0);
+    struct pollfd told = {.fd = fd, .events = POLLIN};
+    int ready = poll(&told, 1, patience_ms());
+    open_spin(1);
+    pthread_join(all.thread, NULL);
+    ck_assert_int_eq(ready, 1);
+    ck_assert_int_eq(all.status, HDRT_OK);
+    close(fd);
+}
+END_TEST
+
 /* After the fault the word is never written; the driver says so when it is asked. */
 START_TEST(a_fault_is_not_waited_for)
 {
@@ -185,9 +231,11 @@ END_TEST
 
 START_TEST(a_write_that_is_refused_leaves_marks)
 {
+    unsigned long long written = calls_of("cuStreamWriteValue64");
     inject("cuStreamWriteValue64:p1=801");
     ck_assert_uint_ge(round_trips(), ROUNDS);
     inject(NULL);
+    ck_assert_uint_le(calls_of("cuStreamWriteValue64"), written + 1);
     check_stamp(ROUNDS - 1);
 }
 END_TEST
@@ -216,9 +264,12 @@ START_TEST(without_memory_there_are_marks)
         words = taken;
     }
     hdrt__device_leave(dev, &scope);
+    char before[256];
+    snprintf(before, sizeof before, "%s", hdrt_last_error());
     queue = make_exclusive();
     ck_assert_uint_ge(round_trips(), ROUNDS);
     inject(NULL);
+    ck_assert_str_eq(hdrt_last_error(), before); /* nothing failed */
     hdrt_queue_destroy(queue);
     for (queue = mine; words; words = taken) {
         taken = words->next;
@@ -267,6 +318,8 @@ int main(void)
     tcase_add_test(rung, a_wait_is_told_by_memory);
     tcase_add_test(rung, a_long_wait_rings_once);
     tcase_add_test(rung, later_work_is_not_told);
+    tcase_add_test(rung, what_follows_comes_after_a_mark);
+    tcase_add_test(rung, earlier_marks_are_still_asked_for);
     tcase_add_test(rung, many_wait_in_one_stream);
     tcase_add_test(rung, a_fault_is_not_waited_for);
     tcase_add_test(rung, a_write_that_is_refused_leaves_marks);

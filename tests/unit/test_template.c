@@ -224,25 +224,33 @@ START_TEST(test_random_order)
 }
 END_TEST
 
-/* What a node holds of a kernel beside its function would stay: such a kernel is in no open template. */
+/* What a node holds of a kernel beside its function would stay: such a kernel is in no open template. Where it comes often it
+ * has one of its own. */
 START_TEST(test_not_open)
 {
     uint32_t state = 8, served = run_random(16, 20, &state);
     ck_assert_uint_ge(served, 18 * CHUNK * 4);
+    hdrt__template_counts before = counts();
     kernels[5]->in_clusters = true;
-    kernels[6]->single.refuses_change = true;
+    kernels[6]->single.refused_changes = HDRT__TEMPLATE_CHANGES_REFUSED;
     served = run_random(16, 20, &state);
-    ck_assert_uint_le(served, 20 * CHUNK * 4 * 15 / 16);
-    ck_assert_uint_ge(served, 20 * CHUNK * 4 / 2);
+    ck_assert_uint_ge(served, 20 * CHUNK * 4 * 3 / 4);
+    /* Each of them ends a run of the others. */
+    ck_assert_uint_ge(counts().launches - before.launches, 20 * CHUNK * 4 / 8);
     check_sum(0);
-    /* Alone it has its own template, and in a loop a chain. */
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        kernels[i]->in_clusters = true;
+    }
+    served = run_random(7, 40, &state); /* all of them alone */
+    ck_assert_uint_ge(served, 30 * CHUNK * 4);
+    /* And in a loop a chain, as soon as it pays. */
     synchronize(0);
-    for (int i = 0; i < 30; i++) {
-        served = run_loop(0, numbered + 5, 1, 0, 1, false);
-        served += run_loop(0, numbered + 5, 2, 0, 8, false);
+    before = counts();
+    for (int i = 0; i < 8; i++) {
+        served = run_loop(0, numbered + 30, 12, 0, 12, false);
         synchronize(0);
     }
-    ck_assert_uint_eq(served, 9);
+    ck_assert_uint_eq(served, 12);
     check_sum(0);
 }
 END_TEST
@@ -609,7 +617,8 @@ START_TEST(test_each_call_fails)
 }
 END_TEST
 
-/* A kernel that a driver does not take in place of another is in no open template any more; a lack of memory passes. */
+/* A kernel that a driver does not take in place of another, time and again, is in no open template any more; a lack of
+ * memory passes. */
 START_TEST(test_change_is_refused)
 {
     static const char *const rules[] = {"cuGraphExecKernelNodeSetParams:1=2", "cuGraphExecKernelNodeSetParams:1=801"};
@@ -617,14 +626,16 @@ START_TEST(test_change_is_refused)
         for (uint32_t phase = 0; phase < 3; phase++) {
             run_loop(0, numbered, 17, phase, 16, false);
         }
-        inject(rules[i]);
-        run_loop(0, numbered, 17, 3, 16, false);
-        inject(NULL);
-        uint32_t served = 0, phase = 4;
-        for (; phase < 9; phase++) {
-            served = run_loop(0, numbered, 17, phase, 16, false);
+        for (uint32_t times = 0; times < HDRT__TEMPLATE_CHANGES_REFUSED; times++) {
+            run_loop(0, numbered, 17, 9 + times, 16, false);
+            inject(rules[i]);
+            run_loop(0, numbered, 17, 3, 16, false);
+            inject(NULL);
         }
-        ck_assert_msg(i == 0 ? served == 16 : served < 16 && served >= 8, "case %zu: %u", i, served);
+        ck_assert_uint_eq(kernels[3]->single.refused_changes, i ? HDRT__TEMPLATE_CHANGES_REFUSED : 0);
+        check_sum(0);
+        uint32_t served = run_loop(0, numbered, 17, 15, 16, false);
+        ck_assert_msg(i ? served < 16 && served >= 8 : served == 16, "rule %zu: %u", i, served);
         check_sum(0);
     }
 }
