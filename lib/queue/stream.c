@@ -543,10 +543,26 @@ static uint32_t land(hdrt__stream *stream, hdrt__flight *landed, uint32_t capaci
     return count;
 }
 
+/* Under commit. */
+static hdrt_status ask_the_driver(hdrt__stream *stream, uint64_t sequence, bool waits)
+{
+    hdrt__scope scope;
+    hdrt_status status = hdrt__device_enter(stream->device, &scope);
+    if (status != HDRT_OK) {
+        return status;
+    }
+    if (!hdrt__device_is_lost(stream->device) && hdrt__stream_outstanding(stream)) {
+        uint64_t end = atomic_load(&stream->sequence);
+        status = being_captured(stream) ? ask_from_oldest(stream, stream->mark_count)
+                                        : ask(stream, sequence < end ? sequence : end, waits);
+    }
+    hdrt__device_leave(stream->device, &scope);
+    return status;
+}
+
 hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt_queue *queue, uint64_t position, uint64_t *sequence,
                              bool patient)
 {
-    hdrt__scope scope;
     hdrt__flight landed[32];
     uint32_t count;
     hdrt_device *device = stream->device;
@@ -558,22 +574,15 @@ hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt_queue *queue, uint
     } else if (pthread_mutex_trylock(&stream->commit) != 0) {
         return HDRT_NOT_READY; /* before any driver call, which would be in the way too */
     }
-    hdrt_status status = hdrt__device_enter(device, &scope);
-    bool inside = status == HDRT_OK, asked = false;
     hdrt__device_hold(device); /* the last flight may be the last that kept it */
+    if (queue) {
+        *sequence = hdrt__stream_sequence_of(stream, queue, position);
+    }
+    hear(stream);
+    bool known = *sequence != HDRT__STREAM_MARKED && *sequence <= atomic_load(&stream->entry.completed);
+    hdrt_status status =
+        known && !hdrt__device_is_lost(device) ? HDRT_OK : ask_the_driver(stream, *sequence, !patient);
     for (;;) {
-        if (queue && !asked) {
-            *sequence = hdrt__stream_sequence_of(stream, queue, position);
-        }
-        hear(stream);
-        bool open = *sequence == HDRT__STREAM_MARKED || *sequence > atomic_load(&stream->entry.completed);
-        if (!asked && open && inside && !hdrt__device_is_lost(device) && hdrt__stream_outstanding(stream)) {
-            uint64_t end = atomic_load(&stream->sequence);
-            status = being_captured(stream)
-                         ? ask_from_oldest(stream, stream->mark_count)
-                         : ask(stream, *sequence < end ? *sequence : end, !patient);
-        }
-        asked = true;
         if (hdrt__device_is_lost(device)) { /* nothing of it will be heard again: let go of the queues */
             set_completed(stream, atomic_load(&stream->sequence));
         }
@@ -591,9 +600,6 @@ hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt_queue *queue, uint
             break;
         }
         pthread_mutex_lock(&stream->commit); /* for the rest, which others wait for */
-    }
-    if (inside) {
-        hdrt__device_leave(device, &scope);
     }
     hdrt__device_drop(device);
     return status;

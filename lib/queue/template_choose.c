@@ -22,6 +22,10 @@
 #define SELDOM 384u
 #define DISTANCE_MOST 2048u /* counts as so much, so that it is soon forgotten */
 #define AVERAGED 4
+/* After so many cuts of which none was seen before, runs are not cut, but go by open templates as large as can be; so many
+ * launches of them, and then half as many cuts are looked at again. */
+#define FRESH_CUTS 32u
+#define UNCUT_LAUNCHES 8192u
 /* How often an open template must be wanted, and the largest. */
 #define OPEN_SIGHTS 2
 #define OPEN_LIMIT 64u
@@ -421,9 +425,10 @@ static void choose_cut(hdrt__templates *templates, const hdrt__run_place *place,
         hdrt__template_find(&templates->table, key, launches, size, HDRT__TEMPLATE_CHAIN);
     /* A whole cut that comes again is a program's loop: half the price is enough. */
     int32_t enough = hdrt__template_sights(size, 2 * chain_saves_ns(launches, size));
+    int32_t seen = sequence || size == 1 ? 0 : hdrt__template_see(&templates->table, key);
+    stream->fresh = seen == 1 ? stream->fresh + 1 : 0;
     if (sequence ? use(templates, sequence, place, choice)
-                 : size > 1 && hdrt__template_see(&templates->table, key) >= enough &&
-                       build_new(templates, launches, size, key, HDRT__TEMPLATE_CHAIN, choice)) {
+                 : seen >= enough && build_new(templates, launches, size, key, HDRT__TEMPLATE_CHAIN, choice)) {
         stream->last = choice->sequence;
     } else {
         stream->rest = size;
@@ -437,6 +442,16 @@ static bool comes_again(const hdrt__template_sequence *last, const hdrt__run_lau
     return last && !last->leaving && last->count <= count &&
            (count < 2 * last->count || 2 * last->count > HDRT__TEMPLATE_CHAIN_LIMIT) &&
            hdrt__template_sequence_is(last, launches, last->count, HDRT__TEMPLATE_CHAIN);
+}
+
+/* Whether nothing comes again there, as it looked of late. */
+static bool is_random(hdrt__template_stream *stream)
+{
+    if (stream->uncut >= UNCUT_LAUNCHES) {
+        stream->uncut = 0;
+        stream->fresh = FRESH_CUTS / 2;
+    }
+    return stream->fresh >= FRESH_CUTS;
 }
 
 void hdrt__template_choose_chain(hdrt__templates *templates, const hdrt__run_place *place,
@@ -457,6 +472,9 @@ void hdrt__template_choose_chain(hdrt__templates *templates, const hdrt__run_pla
             stream->rest = size;
             choose_open(templates, place, launches, size, choice);
         }
+    } else if (reach == HDRT__TEMPLATE_CHAIN_LIMIT && is_random(stream)) {
+        choose_open(templates, place, launches, reach, choice);
+        stream->uncut += choice->sequence ? choice->size : choice->direct;
     } else {
         choose_cut(templates, place, launches, reach, more || count > reach, choice);
     }

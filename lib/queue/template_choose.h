@@ -25,6 +25,7 @@
 typedef struct hdrt__template_stream {
     hdrt__template_sequence *last; /* chain launched last as a whole cut: most likely the next too */
     uint32_t rest;                 /* launches of a cut that is not built, to be served by open templates */
+    uint32_t fresh, uncut;         /* cuts in a row that were never seen before; and launches not cut since then */
     const hdrt_kernel *expected;   /* the first of the rest, if known: else it is another queue's run */
 } hdrt__template_stream;
 

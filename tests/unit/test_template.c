@@ -220,6 +220,18 @@ START_TEST(test_random_order)
     }
     ck_assert_uint_le(counts().built, 6 + 7); /* sizes, and kernels that were left over alone */
     ck_assert_uint_ge(counts().kernels, 12 * counts().launches);
+    /* By the largest, by then; but for some, lest what comes again be missed: a loop of more than a template takes. */
+    hdrt__template_counts before = counts();
+    ck_assert_uint_ge(run_random(SEVERAL * KERNELS, 50, &state), 50 * CHUNK * 4 - 64);
+    ck_assert_uint_ge(counts().kernels - before.kernels, 40 * (counts().launches - before.launches));
+    for (uint32_t i = 0; i < 400; i++) {
+        before = counts();
+        run_loop(0, numbered, KERNELS, i * CHUNK * 4 % KERNELS, CHUNK * 4, true);
+        synchronize(0);
+    }
+    ck_assert_uint_eq(counts().built, before.built);
+    ck_assert_uint_ge(counts().sequences, 6 + 2); /* the pieces that it is cut in */
+    check_sum(0);
     forget_several(more);
 }
 END_TEST
