@@ -26,9 +26,8 @@
  * launches of them, and then half as many cuts are looked at again. */
 #define FRESH_CUTS 32u
 #define UNCUT_LAUNCHES 8192u
-/* How often an open template must be wanted, and the largest. */
+/* How often an open template must be wanted. */
 #define OPEN_SIGHTS 2
-#define OPEN_LIMIT 64u
 
 /* ---- dropping ---------------------------------------------------------------------------------------------------- */
 
@@ -396,7 +395,7 @@ static void choose_open(hdrt__templates *templates, const hdrt__run_place *place
         choose_single(templates, place, launches, choice);
         return;
     }
-    for (uint32_t size = OPEN_LIMIT; size > 1; size /= 2) {
+    for (uint32_t size = HDRT__TEMPLATE_CHAIN_LIMIT; size > 1; size /= 2) {
         uint64_t key = hdrt__template_key(HDRT__TEMPLATE_HASH_START, size, HDRT__TEMPLATE_OPEN);
         if (size > reach) {
             continue;

@@ -42,8 +42,8 @@ static inline uint64_t hdrt__template_bytes(uint32_t count, bool branches)
 
 /* ---- the tables -------------------------------------------------------------------------------------------------- */
 
-/* What was used within so many launches is not dropped for another (but for a wide one): of more sequences in turn than there is room for
- * some stay, instead of each being dropped just before it comes again. */
+/* What was used within so many launches is not dropped for another, but for a wide one: of more sequences in turn than there is
+ * room for some stay, instead of each being dropped just before it comes again. */
 #define HDRT__TEMPLATE_RECENT 65536u
 
 #define HDRT__TEMPLATE_BUCKETS 4096u

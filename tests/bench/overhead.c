@@ -196,9 +196,8 @@ int main(int argc, char **argv)
     }
     load();
     printf("ns a launch, medians of %d rounds of %u; then counts for each round\n", ROUNDS, LAUNCHES_EACH);
-    printf("%-22s %6s %7s %6s %8s %8s %8s %7s %7s %7s %7s\n", "pattern", "wall", "driver", "own", "direct", "graphs", "nodes in",
-           "builds", "marks", "queries",
-           "writes");
+    printf("%-22s %6s %7s %6s %8s %8s %8s %7s %7s %7s %7s\n", "pattern", "wall", "driver", "own", "direct", "graphs",
+           "nodes in", "builds", "marks", "queries", "writes");
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         if (argc == 2 || strcmp(argv[2], patterns[i].name) == 0) {
             measure(&patterns[i]);
