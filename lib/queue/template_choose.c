@@ -13,10 +13,10 @@
 #define WIDE_SIGHTS 2
 /*
  * Where a kernel that is launched by itself comes again after so many launches, on average, its template is still in the
- * driver's and the processor's caches, and launched faster than the kernel (on an H200, tests/bench/RESULTS.md: 1.6 us of 7
- * or 32 in random order, 1.8 of 64, 2.3 of 128, 2.7 of 256, and of 1,024 the 2.9 of the kernel itself). Such sights count
- * for building one; what was built is used up to the second distance. An average, since a sequence of many kernels may come
- * twice and never again.
+ * driver's and the processor's caches, and launched faster than the kernel (on an H200 1.6 us of 7 or 32 in random order, 1.6
+ * or 1.8 of 64, 1.8 or 2.7 of 256, and of 1,024 2.2 or 2.9, the kernel itself 2.9 to 3.4). Such sights count for building
+ * one; what was built is used up to the second distance. An average, since a sequence of many kernels may come twice and
+ * never again.
  */
 #define OFTEN 256u
 #define SELDOM 384u
