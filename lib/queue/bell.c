@@ -18,16 +18,22 @@ void hdrt__bell_hang(hdrt__stream *stream)
     }
 }
 
+/* It was rung, and what for is not known complete: if the word tells since a moment ago, whoever asks next hears it. */
+static bool is_out(const hdrt__stream *stream)
+{
+    return atomic_load_explicit(&stream->bell.rung, memory_order_acquire) >
+           atomic_load_explicit(&stream->entry.completed, memory_order_relaxed);
+}
+
 bool hdrt__bell_is_rung(const hdrt__stream *stream)
 {
-    uint64_t rung = atomic_load_explicit(&stream->bell.rung, memory_order_acquire);
-    return rung > atomic_load_explicit(&stream->entry.completed, memory_order_relaxed) && hdrt__bell_heard(stream) < rung;
+    return is_out(stream) && hdrt__bell_heard(stream) < atomic_load_explicit(&stream->bell.rung, memory_order_relaxed);
 }
 
 bool hdrt__bell_ring(hdrt__stream *stream)
 {
     uint64_t end = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
-    hdrt__word *word = hdrt__bell_is_rung(stream) || stream->bell.refused ? NULL : word_of(stream);
+    hdrt__word *word = is_out(stream) || stream->bell.refused ? NULL : word_of(stream);
     if (!word) {
         return false;
     }
@@ -49,7 +55,7 @@ static bool is_recent(const hdrt__stream *stream)
 
 hdrt__bell_state hdrt__bell_state_for(hdrt__stream *stream, uint64_t sequence)
 {
-    if (!hdrt__bell_is_rung(stream) || sequence > atomic_load_explicit(&stream->bell.rung, memory_order_relaxed)) {
+    if (!is_out(stream) || sequence > atomic_load_explicit(&stream->bell.rung, memory_order_relaxed)) {
         return HDRT__BELL_SILENT;
     }
     if (is_recent(stream)) {
