@@ -426,9 +426,10 @@ static void hear(hdrt__stream *stream)
     }
 }
 
-/* No mark can be had: the stream as a whole still answers. */
+/* No mark can be had, or the bell is overdue: the stream as a whole still answers, also for what pends, so that goes first. */
 static hdrt_status ask_stream(hdrt__stream *stream)
 {
+    hdrt__pending_flush(stream); /* its failure is its queues' */
     hdrt__call call = HDRT__CALL(stream->device->driver, cuStreamQuery, stream->handle);
     if (call.result == HDCU_ERROR_NOT_READY) {
         return HDRT_OK;

@@ -9,8 +9,10 @@
 #include "device/device.h"
 #include "jit/kernel.h"
 #include "memory/memory.h"
-#include "queue/queue.h"
+#include "queue/commit.h"
+#include "queue/pending.h"
 #include "queue/scheduler.h"
+#include "queue/wide.h"
 
 #define ROUNDS 64
 
@@ -215,6 +217,46 @@ START_TEST(earlier_marks_are_still_asked_for)
 }
 END_TEST
 
+/* The driver says that the stream is through, when the word was not written; what pends there has not even begun. */
+START_TEST(what_pends_is_not_complete)
+{
+    hdrt_queue *other = make_queue("pends");
+    hdrt__scope scope;
+    uint32_t value = 5;
+    enqueue_spin(0);
+    CK_STATUS(hdrt_event_wait(rt, hdrt_queue_record(queue), 1000000), HDRT_TIMEOUT);
+    hdrt__stream *stream = hdrt__points(queue)[0].stream;
+    uint64_t rung = atomic_load(&stream->bell.rung), asked = rung;
+    ck_assert(hdrt__committer_take(other, HDRT__COMMITTER_NONE)); /* this thread plays the dispatcher */
+    CK_OK(hdrt_launch(other, stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(word, value)));
+    pthread_mutex_lock(&stream->commit);
+    ck_assert(hdrt__stream_reserve_flights(stream, 1));
+    ck_assert(hdrt__pending_add(stream, other, 1, hdrt__ring_ahead(&other->ring, 0)));
+    hdrt__stream_fly(stream, other, 1);
+    open_spin(0);
+    while (hdrt__bell_heard(stream) < rung) {
+        usleep(100);
+    }
+    atomic_store(stream->scheduler->bells[stream->entry.index]->host, 0); /* before anybody heard it */
+    usleep(100);                                                          /* and it is overdue */
+    pthread_mutex_unlock(&stream->commit);
+    CK_OK(hdrt__stream_ask(stream, NULL, 0, &asked, true));
+    pthread_mutex_lock(&stream->commit);
+    ck_assert(!stream->is_pending || hdrt__stream_outstanding(stream));
+    CK_OK(hdrt__device_enter(dev, &scope));
+    CK_OK(hdrt__pending_flush(stream));
+    hdrt__device_leave(dev, &scope);
+    pthread_mutex_unlock(&stream->commit);
+    hdrt__timeline_commit(other->entry.timeline, 1);
+    hdrt__wide_finish(other);
+    hdrt__committer_leave(other);
+    CK_OK(hdrt__stream_poll(stream, UINT64_MAX));
+    CK_OK(hdrt_device_synchronize(dev));
+    check_stamp(5);
+    hdrt_queue_destroy(other);
+}
+END_TEST
+
 /* After the fault the word is never written; the driver says so when it is asked. */
 START_TEST(a_fault_is_not_waited_for)
 {
@@ -320,6 +362,7 @@ int main(void)
     tcase_add_test(rung, later_work_is_not_told);
     tcase_add_test(rung, what_follows_comes_after_a_mark);
     tcase_add_test(rung, earlier_marks_are_still_asked_for);
+    tcase_add_test(rung, what_pends_is_not_complete);
     tcase_add_test(rung, many_wait_in_one_stream);
     tcase_add_test(rung, a_fault_is_not_waited_for);
     tcase_add_test(rung, a_write_that_is_refused_leaves_marks);
