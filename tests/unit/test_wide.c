@@ -24,11 +24,6 @@ static hdrt__wide *wide;
 static hdrt__stream *stream;
 static hdrt__scope scope;
 
-static const char spin_ptx[] =
-    ".version 7.4\n.target sm_75\n.address_size 64\n.visible .entry spin(.param .u64 p)\n{\n .reg .pred %q;\n"
-    " .reg .b32 %r<2>;\n .reg .b64 %d<2>;\n ld.param.u64 %d1, [p];\n cvta.to.global.u64 %d1, %d1;\nAGAIN:\n"
-    " ld.volatile.global.u32 %r1, [%d1];\n setp.eq.u32 %q, %r1, 0;\n @%q bra AGAIN;\n ret;\n}\n";
-
 /* Waits until n of them are there, but not for ever: then it says so in the second word. */
 static const char meet_ptx[] =
     ".version 7.4\n.target sm_75\n.address_size 64\n.visible .entry meet(.param .u64 p, .param .u32 n)\n{\n .reg .pred %q;\n"
@@ -53,8 +48,7 @@ static void setup(void)
     setup_device();
     module = load_kernels();
     stamp = kernel_of(module, "stamp");
-    CK_OK(hdrt_module_load(dev, spin_ptx, sizeof spin_ptx - 1, NULL, &spinning));
-    spin = kernel_of(spinning, "spin");
+    spinning = load_spin(&spin);
     CK_OK(hdrt_module_load(dev, meet_ptx, sizeof meet_ptx - 1, NULL, &meeting));
     meet = kernel_of(meeting, "meet");
     for (uint32_t i = 0; i < COUNT; i++) {

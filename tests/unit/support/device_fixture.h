@@ -250,6 +250,19 @@ static inline hdrt_kernel *kernel_of(hdrt_module *module, const char *name)
     return kernel;
 }
 
+/* spin(unsigned *p): until *p is not 0. */
+static inline hdrt_module *load_spin(hdrt_kernel **spin)
+{
+    static const char text[] =
+        ".version 7.4\n.target sm_75\n.address_size 64\n.visible .entry spin(.param .u64 p)\n{\n .reg .pred %q;\n"
+        " .reg .b32 %r<2>;\n .reg .b64 %d<2>;\n ld.param.u64 %d1, [p];\n cvta.to.global.u64 %d1, %d1;\nAGAIN:\n"
+        " ld.volatile.global.u32 %r1, [%d1];\n setp.eq.u32 %q, %r1, 0;\n @%q bra AGAIN;\n ret;\n}\n";
+    hdrt_module *loaded;
+    CK_OK(hdrt_module_load(dev, text, sizeof text - 1, NULL, &loaded));
+    *spin = kernel_of(loaded, "spin");
+    return loaded;
+}
+
 /*
  * Two kernels that write how many blocks a cluster has, (unsigned *p): single 1, and pair, which is in clusters, 2; but on
  * the soft driver, which has no clusters, both 1, and whoever tests must say himself that pair is in some.
