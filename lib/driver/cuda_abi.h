@@ -386,6 +386,7 @@
     X(STREAM_WAIT_VALUE_FLUSH, 1073741824)                                                                             \
     X(STREAM_WRITE_VALUE_DEFAULT, 0)                                                                                   \
     X(STREAM_WRITE_VALUE_NO_MEMORY_BARRIER, 1)                                                                         \
+    X(STREAM_MEM_OP_WRITE_VALUE_64, 5)                                                                                 \
     X(STREAM_CAPTURE_STATUS_NONE, 0)                                                                                   \
     X(STREAM_CAPTURE_STATUS_ACTIVE, 1)                                                                                 \
     X(STREAM_CAPTURE_STATUS_INVALIDATED, 2)                                                                            \
@@ -679,6 +680,26 @@ typedef struct hdcu_memset_node_params {
     size_t width;          /* in elements */
     size_t height;
 } hdcu_memset_node_params;
+
+/* A write of a value, of those that a stream or a graph's node does in a row. */
+typedef union hdcu_stream_mem_op {
+    unsigned operation;
+    struct {
+        unsigned operation;
+        hdcu_pointer address;
+        uint64_t value; /* of a 32-bit one the low half */
+        unsigned flags;
+        hdcu_pointer alias; /* the driver's */
+    } write;
+    uint64_t words[6];
+} hdcu_stream_mem_op;
+
+typedef struct hdcu_batch_mem_op_node_params {
+    hdcu_context context;
+    unsigned count;
+    hdcu_stream_mem_op *ops;
+    unsigned flags; /* zero */
+} hdcu_batch_mem_op_node_params;
 
 typedef struct hdcu_host_node_params {
     hdcu_host_function function;

@@ -236,6 +236,8 @@
     X(cuGraphAddMemsetNode, "cuGraphAddMemsetNode", 10000, OPTIONAL,                                                   \
       (hdcu_graph_node *, hdcu_graph, const hdcu_graph_node *, size_t, const hdcu_memset_node_params *,                \
        hdcu_context))                                                                                                  \
+    X(cuGraphAddBatchMemOpNode, "cuGraphAddBatchMemOpNode", 11070, OPTIONAL,                                           \
+      (hdcu_graph_node *, hdcu_graph, const hdcu_graph_node *, size_t, const hdcu_batch_mem_op_node_params *))         \
     X(cuGraphAddHostNode, "cuGraphAddHostNode", 10000, OPTIONAL,                                                       \
       (hdcu_graph_node *, hdcu_graph, const hdcu_graph_node *, size_t, const hdcu_host_node_params *))                 \
     X(cuGraphAddEmptyNode, "cuGraphAddEmptyNode", 10000, OPTIONAL,                                                     \
@@ -276,6 +278,8 @@
       (hdcu_graph_exec, hdcu_graph_node, const hdcu_memcpy3d *, hdcu_context))                                         \
     X(cuGraphExecMemsetNodeSetParams, "cuGraphExecMemsetNodeSetParams", 10020, OPTIONAL,                               \
       (hdcu_graph_exec, hdcu_graph_node, const hdcu_memset_node_params *, hdcu_context))                               \
+    X(cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", 11070, OPTIONAL,                       \
+      (hdcu_graph_exec, hdcu_graph_node, const hdcu_batch_mem_op_node_params *))                                       \
     X(cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams", 11010, OPTIONAL,                       \
       (hdcu_graph_exec, hdcu_graph_node, hdcu_graph))                                                                  \
     X(cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", 11060, OPTIONAL, (hdcu_graph_exec, hdcu_graph_node, unsigned))   \

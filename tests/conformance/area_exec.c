@@ -241,6 +241,43 @@ static void set_fill(const check *self)
     say_words(p, 4);
 }
 
+/* A 64-bit value behind a fill, set to another one, and to what cannot be. */
+static void set_write(const check *self)
+{
+    (void)self;
+    hdcu_pointer p = new_bytes(32);
+    hdcu_graph graph = graph_made();
+    hdcu_graph_node fill = NULL, write = NULL;
+    hdcu_memset_node_params of = {.destination = p, .value = 1, .element_size = 4, .width = 4, .height = 1};
+    hdcu_stream_mem_op op = {.words = {0}};
+    hdcu_batch_mem_op_node_params params = {own_context, 1, &op, 0};
+    op.write.operation = HDCU_STREAM_MEM_OP_WRITE_VALUE_64;
+    op.write.address = p + 8;
+    op.write.value = 7;
+    NEED(cuGraphAddMemsetNode(&fill, graph, NULL, 0, &of, own_context));
+    STATUS(cuGraphAddBatchMemOpNode(&write, graph, &fill, 1, &params));
+    hdcu_graph_exec exec = exec_made(graph);
+    NEED(cuMemsetD32(p, 0, 8));
+    NEED(cuCtxSynchronize());
+    exec_run(exec);
+    say_words(p, 8);
+    op.write.address = p + 24;
+    op.write.value = UINT64_C(0x500000004);
+    STATUS(cuGraphExecBatchMemOpNodeSetParams(exec, write, &params));
+    exec_run(exec);
+    say_words(p, 8);
+    op.write.address = p + 4;
+    STATUS(cuGraphExecBatchMemOpNodeSetParams(exec, write, &params));
+    op.write.address = p;
+    STATUS(cuGraphExecBatchMemOpNodeSetParams(exec, fill, &params));
+    params.flags = 1;
+    STATUS(cuGraphExecBatchMemOpNodeSetParams(exec, write, &params));
+    params.flags = 0;
+    params.count = 0;
+    STATUS(cuGraphExecBatchMemOpNodeSetParams(exec, write, &params));
+    STATUS(cuGraphExecBatchMemOpNodeSetParams(exec, write, NULL));
+}
+
 static void enabled(const check *self)
 {
     (void)self;
@@ -329,6 +366,7 @@ static const check checks[] = {
     {.name = "set kernel misuse", .run = set_kernel_misuse},
     {.name = "set memcpy", .run = set_copy},
     {.name = "set memset", .run = set_fill},
+    {.name = "set write", .run = set_write},
     {.name = "enabled", .run = enabled},
     UPDATE("the same", SAME),
     UPDATE("another value", OTHER_VALUE),

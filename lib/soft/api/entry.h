@@ -41,6 +41,9 @@ int hdsoft__plan_copy(const hdcu_memcpy3d *region, hdsoft__copy_plan *out);
 /* The checked task of a memset; NULL in *out: nothing to set. *pinned: the target is host memory. */
 int hdsoft__fill_task(uint64_t address, size_t pitch, uint32_t value, unsigned element, size_t width, size_t height,
                       hdsoft__task **out, bool *pinned);
+/* The checked task of a wait for, or a write of, a value of 4 or 8 bytes. */
+int hdsoft__value_task(hdsoft__task_kind kind, uint64_t address, uint64_t value, unsigned bytes, unsigned condition,
+                       hdsoft__task **out);
 /* Blocks of a function that fit a multiprocessor of an H200. */
 int hdsoft__blocks_per_multiprocessor(const hdsoft__function *function, int threads, size_t dynamic);
 unsigned hdsoft__registers(const hdsoft_entry *entry);

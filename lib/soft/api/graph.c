@@ -143,6 +143,31 @@ hdcu_result hdsoft__cuGraphAddMemsetNode(hdcu_graph_node *out, hdcu_graph graph,
     return status ? (hdcu_result)status : add(out, graph, dependencies, count, HDCU_GRAPH_NODE_TYPE_MEMSET, task);
 }
 
+/* One write of a 64-bit value: what the library asks for. */
+static int write_task(const hdcu_batch_mem_op_node_params *params, hdsoft__task **out)
+{
+    if (!params || !params->count || !params->ops || params->flags)
+        return HDCU_ERROR_INVALID_VALUE;
+    const hdcu_stream_mem_op *op = params->ops;
+    if (params->count > 1 || op->operation != HDCU_STREAM_MEM_OP_WRITE_VALUE_64)
+        return HDCU_ERROR_NOT_SUPPORTED;
+    if (op->write.flags != HDCU_STREAM_WRITE_VALUE_DEFAULT)
+        return HDCU_ERROR_INVALID_VALUE;
+    return hdsoft__value_task(HDSOFT__TASK_WRITE_VALUE, op->write.address, op->write.value, 8, 0, out);
+}
+
+hdcu_result hdsoft__cuGraphAddBatchMemOpNode(hdcu_graph_node *out, hdcu_graph graph,
+                                             const hdcu_graph_node *dependencies, size_t count,
+                                             const hdcu_batch_mem_op_node_params *params)
+{
+    hdsoft__task *task;
+    int status = check_add(out, graph, dependencies, count);
+    if (!status)
+        status = write_task(params, &task);
+    return status ? (hdcu_result)status
+                  : add(out, graph, dependencies, count, HDCU_GRAPH_NODE_TYPE_BATCH_MEM_OP, task);
+}
+
 hdcu_result hdsoft__cuGraphAddHostNode(hdcu_graph_node *out, hdcu_graph graph, const hdcu_graph_node *dependencies,
                                        size_t count, const hdcu_host_node_params *params)
 {
@@ -566,6 +591,17 @@ hdcu_result hdsoft__cuGraphExecMemsetNodeSetParams(hdcu_graph_exec exec, hdcu_gr
     int status = find_entry(exec, node, HDCU_GRAPH_NODE_TYPE_MEMSET, &entry);
     if (!status)
         status = memset_task(params, &task);
+    return replace(entry, status, task);
+}
+
+hdcu_result hdsoft__cuGraphExecBatchMemOpNodeSetParams(hdcu_graph_exec exec, hdcu_graph_node node,
+                                                       const hdcu_batch_mem_op_node_params *params)
+{
+    hdsoft__exec_entry *entry;
+    hdsoft__task *task = NULL;
+    int status = find_entry(exec, node, HDCU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &entry);
+    if (!status)
+        status = write_task(params, &task);
     return replace(entry, status, task);
 }
 

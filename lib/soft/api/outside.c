@@ -203,7 +203,6 @@
     X(cuDeviceGetGraphMemAttribute, "cuDeviceGetGraphMemAttribute", 11040, GRAPHS)                                     \
     X(cuDeviceGraphMemTrim, "cuDeviceGraphMemTrim", 11040, GRAPHS)                                                     \
     X(cuDeviceSetGraphMemAttribute, "cuDeviceSetGraphMemAttribute", 11040, GRAPHS)                                     \
-    X(cuGraphAddBatchMemOpNode, "cuGraphAddBatchMemOpNode", 11070, GRAPHS)                                             \
     X(cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", 11040, GRAPHS)                                                 \
     X(cuGraphAddMemFreeNode, "cuGraphAddMemFreeNode", 11040, GRAPHS)                                                   \
     X(cuGraphBatchMemOpNodeGetParams, "cuGraphBatchMemOpNodeGetParams", 11070, GRAPHS)                                 \
@@ -215,7 +214,6 @@
     X(cuGraphEventRecordNodeSetEvent, "cuGraphEventRecordNodeSetEvent", 11010, GRAPHS)                                 \
     X(cuGraphEventWaitNodeGetEvent, "cuGraphEventWaitNodeGetEvent", 11010, GRAPHS)                                     \
     X(cuGraphEventWaitNodeSetEvent, "cuGraphEventWaitNodeSetEvent", 11010, GRAPHS)                                     \
-    X(cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", 11070, GRAPHS)                         \
     X(cuGraphExecEventRecordNodeSetEvent, "cuGraphExecEventRecordNodeSetEvent", 11010, GRAPHS)                         \
     X(cuGraphExecEventWaitNodeSetEvent, "cuGraphExecEventWaitNodeSetEvent", 11010, GRAPHS)                             \
     X(cuGraphExecGetFlags, "cuGraphExecGetFlags", 12000, GRAPHS)                                                       \

@@ -192,15 +192,11 @@ hdcu_result hdsoft__cuStreamAddCallback(hdcu_stream stream, hdcu_stream_callback
 
 /* ---- stream memory operations ---- */
 
-static hdcu_result value_command(hdcu_stream handle, hdsoft__task_kind kind, hdcu_pointer address, uint64_t value,
-                                 unsigned bytes, unsigned condition)
+int hdsoft__value_task(hdsoft__task_kind kind, uint64_t address, uint64_t value, unsigned bytes, unsigned condition,
+                       hdsoft__task **out)
 {
-    hdsoft__stream *stream;
     hdsoft__device *device;
     hdsoft__allocation allocation;
-    int status = hdsoft__stream_for_work(handle, &stream);
-    if (status)
-        return (hdcu_result)status;
     if (address % bytes || !hdsoft__range_of(address, &allocation, &device) ||
         allocation.range.end - address < bytes)
         return HDCU_ERROR_INVALID_VALUE;
@@ -211,7 +207,19 @@ static hdcu_result value_command(hdcu_stream handle, hdsoft__task_kind kind, hdc
     task->value.value = value;
     task->value.bytes = bytes;
     task->value.condition = condition;
-    return (hdcu_result)hdsoft__submit(stream, task, NULL);
+    *out = task;
+    return 0;
+}
+
+static hdcu_result value_command(hdcu_stream handle, hdsoft__task_kind kind, hdcu_pointer address, uint64_t value,
+                                 unsigned bytes, unsigned condition)
+{
+    hdsoft__stream *stream;
+    hdsoft__task *task;
+    int status = hdsoft__stream_for_work(handle, &stream);
+    if (!status)
+        status = hdsoft__value_task(kind, address, value, bytes, condition, &task);
+    return (hdcu_result)(status ? status : hdsoft__submit(stream, task, NULL));
 }
 
 static hdcu_result wait_value(hdcu_stream stream, hdcu_pointer address, uint64_t value, unsigned bytes, unsigned flags)
