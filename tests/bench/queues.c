@@ -143,11 +143,12 @@ static void make_streams(struct bench *b, hdrt_queue **queues, unsigned count)
 }
 
 /* Device memory tells of streams too: each takes 0.55 MiB, so 128 take 71 and 10,000 would take 5,500; and of templates, of
- * which 32 MiB are kept at most. It is flat when many rounds in turn took nothing. */
+ * which 32 MiB are kept at most: more are made whenever so many streams are at work at once as never before. It is flat when
+ * many rounds in turn took nothing. */
 static double take_all_memory(struct bench *b, hdrt_queue **queues, unsigned count)
 {
     double left = free_mib(b);
-    for (unsigned round = 0, flat = 0; round < 100 && flat < bench_size(b, 10, 2); round++) {
+    for (unsigned round = 0, flat = 0; round < 200 && flat < bench_size(b, 50, 2); round++) {
         live(b, queues, count);
         double now = free_mib(b);
         flat = now == left ? flat + 1 : 0;
