@@ -37,6 +37,7 @@ struct hdrt_kernel {
     char label[HDRT__LABEL_BYTES]; /* the name, by which streams remember launches */
     struct { /* the template cache's, under its lock (queue/template_choose.c), but for left */
         struct hdrt__template_sequence *sequence; /* of this kernel alone, if there is one */
+        struct hdrt__template_sequence *ringing;  /* and with the write of a number behind it */
         uint32_t seen_at;                         /* the cache's clock at the last sight */
         uint32_t distance;                        /* from one to the next, on average of late */
         int32_t sights;                           /* that counted; below 0: a build failed */

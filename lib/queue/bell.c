@@ -2,7 +2,11 @@
 #include "queue/bell.h"
 
 #include "base/number.h"
+#include "queue/dispatcher.h"
 #include "queue/scheduler.h"
+
+/* So many launches in a row are waited for until the next one is expected to be. */
+#define EXPECTED 2u
 
 /* NULL: there is none for this stream. */
 static hdrt__word *word_of(const hdrt__stream *stream)
@@ -43,9 +47,38 @@ bool hdrt__bell_ring(hdrt__stream *stream)
         stream->bell.refused = call.result != HDCU_ERROR_OUT_OF_MEMORY;
         return false;
     }
+    hdrt__bell_rings(stream);
+    return true;
+}
+
+void hdrt__bell_rings(hdrt__stream *stream)
+{
+    uint64_t end = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
     atomic_store_explicit(&stream->bell.asked_ns, hdrt__now_ns(), memory_order_relaxed);
     atomic_store_explicit(&stream->bell.rung, end, memory_order_release);
-    return true;
+}
+
+void hdrt__bell_heed(hdrt__stream *stream)
+{
+    uint64_t end = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
+    if (atomic_load_explicit(&stream->bell.heeded, memory_order_relaxed) != end) {
+        atomic_store_explicit(&stream->bell.heeded, end, memory_order_relaxed);
+    }
+}
+
+hdcu_pointer hdrt__bell_expect(hdrt__stream *stream)
+{
+    uint64_t alone = stream->bell.alone;
+    if (hdrt__stream_outstanding(stream)) {
+        return 0;
+    }
+    bool heeded = alone && atomic_load_explicit(&stream->bell.heeded, memory_order_relaxed) == alone;
+    stream->bell.streak = heeded ? stream->bell.streak + (stream->bell.streak < EXPECTED) : 0;
+    stream->bell.alone = atomic_load_explicit(&stream->sequence, memory_order_relaxed) + 1;
+    bool rings = stream->bell.streak == EXPECTED && !stream->mark_count && !stream->bell.refused &&
+                 hdrt__dispatchers_rest(stream->scheduler);
+    const hdrt__word *word = rings ? word_of(stream) : NULL;
+    return word ? word->device : 0;
 }
 
 static bool is_recent(const hdrt__stream *stream)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "queue/bell.h"
 #include "queue/scheduler.h"
 #include "queue/template.h"
 
@@ -135,7 +136,10 @@ static uint32_t launch_template(hdrt_queue *queue, hdrt__stream *stream, uint64_
         return 0;
     }
     uint64_t begin_ns = length == 1 ? hdrt__stream_measure_from(stream, launches[0].kernel) : 0;
-    hdrt__run_place place = {stream->handle, stream->entry.index, atomic_load(&stream->sequence) + 1};
+    hdrt__run_place place = {.stream = stream->handle,
+                             .index = stream->entry.index,
+                             .sequence = atomic_load(&stream->sequence) + 1,
+                             .word = length == 1 && !more ? hdrt__bell_expect(stream) : 0};
     uint32_t count =
         hdrt__templates_chain(templates, &place, launches, length, more, out_direct, &call);
     hdrt__scheduler_leave_templates(queue->scheduler);
@@ -153,6 +157,9 @@ static uint32_t launch_template(hdrt_queue *queue, hdrt__stream *stream, uint64_
         hdrt__stream_advance(stream, 1);
         hdrt__stream_work(stream, count);
         hdrt__stream_measure(stream, (hdrt_kernel *)(uintptr_t)launches[0].kernel, begin_ns);
+    }
+    if (place.rings) {
+        hdrt__bell_rings(stream);
     }
     return count;
 }

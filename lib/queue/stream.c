@@ -567,6 +567,9 @@ hdrt_status hdrt__stream_ask(hdrt__stream *stream, const hdrt_queue *queue, uint
     hdrt__flight landed[32];
     uint32_t count;
     hdrt_device *device = stream->device;
+    if (!patient) {
+        hdrt__bell_heed(stream);
+    }
     if (hdrt__bell_is_awaited(stream)) {
         return HDRT_OK; /* and nothing is marked that could be asked for */
     }

@@ -27,6 +27,7 @@ hdrt__templates *hdrt__templates_create(hdrt_device *device, hdrt__template_comp
     templates->complete = complete;
     templates->context = context;
     templates->switches = device->driver->cuGraphNodeSetEnabled != NULL;
+    templates->rings = device->driver->cuGraphAddBatchMemOpNode && device->driver->cuGraphExecBatchMemOpNodeSetParams;
     templates->orders = device->limits.launch_order && device->driver->cuGraphAddNode;
     templates->enabled = has_graphs(device->driver) && !(wish && strcmp(wish, "off") == 0);
     pthread_mutex_init(&templates->lock, NULL);
@@ -157,12 +158,13 @@ void hdrt__templates_count(hdrt__templates *templates, hdrt__template_counts *ou
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
 /* Without the lock: build the chosen sequence's instance, which is taken then. false: the sequence may be gone. */
-static bool build_chosen(hdrt__templates *templates, const hdrt__run_launch *launches, hdrt__template_choice *choice)
+static bool build_chosen(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launches,
+                         hdrt__template_choice *choice)
 {
     hdrt__template_sequence *sequence = choice->sequence;
     hdrt_kernel *left = NULL;
     hdrt__template_instance *instance =
-        hdrt__template_instance_create(sequence, templates->device->driver, launches, choice->size, &left);
+        hdrt__template_instance_create(sequence, templates->device->driver, place, launches, choice->size, &left);
     hdrt__template_dropped dropped = {NULL, NULL};
     pthread_mutex_lock(&templates->lock);
     if (instance) {
@@ -192,12 +194,15 @@ static uint32_t launch_chosen(hdrt__templates *templates, const hdrt__run_place 
     uint32_t refused = 0;
     bury(templates, &choice->dropped, NULL);
     bool built = !choice->instance;
-    if (!choice->sequence || (built && !build_chosen(templates, launches, choice))) {
+    if (!choice->sequence || (built && !build_chosen(templates, place, launches, choice))) {
         return 0;
     }
     hdrt__call fill = {0, NULL}, enable = {0, NULL};
     if (!built || !choice->instance->filled) {
         fill = hdrt__template_instance_fill(choice->instance, driver, launches, choice->size, &refused, &left);
+    }
+    if (!fill.result && choice->sequence->kind == HDRT__TEMPLATE_RINGING) {
+        fill = hdrt__template_instance_ring(choice->instance, driver, place);
     }
     if (!fill.result) {
         enable = hdrt__template_instance_enable(choice->instance, driver, choice->size);
@@ -219,13 +224,14 @@ static uint32_t launch_chosen(hdrt__templates *templates, const hdrt__run_place 
     return launched ? choice->size : 0;
 }
 
-uint32_t hdrt__templates_chain(hdrt__templates *templates, const hdrt__run_place *place,
+uint32_t hdrt__templates_chain(hdrt__templates *templates, hdrt__run_place *place,
                                const hdrt__run_launch *launches, uint32_t count, bool more, uint32_t *out_direct,
                                hdrt__call *out_call)
 {
     hdrt__template_choice choice;
     *out_call = (hdrt__call){0, NULL};
     *out_direct = count;
+    place->rings = false;
     if (!templates->enabled || !count) {
         return 0;
     }
@@ -233,7 +239,10 @@ uint32_t hdrt__templates_chain(hdrt__templates *templates, const hdrt__run_place
     hdrt__template_choose_chain(templates, place, launches, count, more, &choice);
     pthread_mutex_unlock(&templates->lock);
     *out_direct = choice.sequence ? choice.size : choice.direct;
-    return launch_chosen(templates, place, launches, &choice, out_call);
+    bool ringing = choice.sequence && choice.sequence->kind == HDRT__TEMPLATE_RINGING;
+    uint32_t launched = launch_chosen(templates, place, launches, &choice, out_call);
+    place->rings = ringing && launched;
+    return launched;
 }
 
 uint32_t hdrt__templates_wide(hdrt__templates *templates, const hdrt__run_place *place,

@@ -4,6 +4,7 @@
  * launches cost. A chain template is keyed by its sequence of functions; an open one takes any so many kernels, one after
  * the other; a wide one holds one kernel of each of many queues side by side. The stream's committer calls it with a run;
  * what no template serves is launched one by one.
+ * A ringing one holds a single kernel and the write by which whoever waits for it is told (bell.h).
  *
  * On an H200 a kernel of a chain takes 650 to 850 ns where its node is only refilled, 1250 to 1550 where the node's
  * function changes, and 2800 to 4400 by itself. So what comes again and again has a chain of its own, and all else goes by
@@ -54,6 +55,8 @@ typedef struct hdrt__run_place {
     hdcu_stream stream;
     uint32_t index;
     uint64_t sequence;
+    hdcu_pointer word; /* where the GPU is to write the number too, behind a kernel that is launched alone; 0: nowhere */
+    bool rings;        /* set: it will */
 } hdrt__run_place;
 
 /*
@@ -78,7 +81,7 @@ void hdrt__templates_limit(hdrt__templates *templates, uint64_t bytes);
  * seen, templates that are in flight elsewhere, no memory). A failed driver call of the launch itself is in
  * *out_call, and nothing went out.
  */
-uint32_t hdrt__templates_chain(hdrt__templates *templates, const hdrt__run_place *place,
+uint32_t hdrt__templates_chain(hdrt__templates *templates, hdrt__run_place *place,
                                const hdrt__run_launch *launches, uint32_t count, bool more, uint32_t *out_direct,
                                hdrt__call *out_call);
 

@@ -49,8 +49,10 @@ static void drop_instance(hdrt__templates *templates, hdrt__template_instance *i
 static void hide(hdrt__template_sequence *sequence)
 {
     sequence->leaving = true;
-    if (sequence->count == 1 && sequence->kernels[0]->single.sequence == sequence) {
-        sequence->kernels[0]->single.sequence = NULL;
+    hdrt__template_sequence **single =
+        sequence->count == 1 ? hdrt__template_single(sequence->kernels[0], sequence->kind) : NULL;
+    if (single && *single == sequence) {
+        *single = NULL;
     }
 }
 
@@ -108,10 +110,17 @@ static bool make_room(hdrt__templates *templates, uint64_t bytes, uint32_t unuse
     return table->counts.bytes + bytes <= table->limit;
 }
 
-/* For how many launches something must not have been used to be dropped for one of this kind. */
+/* For how many launches something must not have been used to be dropped for one of this kind. Where each launch is waited
+ * for, few come in the time of many. */
 static uint32_t unused_for(hdrt__template_kind kind)
 {
-    return kind == HDRT__TEMPLATE_WIDE ? 0 : HDRT__TEMPLATE_RECENT;
+    static const uint32_t unused[HDRT__TEMPLATE_KINDS] = {
+        [HDRT__TEMPLATE_CHAIN] = HDRT__TEMPLATE_RECENT,
+        [HDRT__TEMPLATE_OPEN] = HDRT__TEMPLATE_RECENT,
+        [HDRT__TEMPLATE_WIDE] = 0,
+        [HDRT__TEMPLATE_RINGING] = HDRT__TEMPLATE_RECENT / 16,
+    };
+    return unused[kind];
 }
 
 /* Whether there is room, or the longest unused may be dropped for it. */
@@ -193,7 +202,9 @@ static bool build(hdrt__templates *templates, hdrt__template_sequence *sequence,
 static void put_off(hdrt__templates *templates, hdrt_kernel *first, uint32_t count, uint64_t key,
                     hdrt__template_kind kind)
 {
-    if (count == 1) {
+    if (kind == HDRT__TEMPLATE_RINGING) {
+        templates->rings = false; /* whoever waits rings instead */
+    } else if (count == 1) {
         first->single.sights = -SIGHTS_AFTER_FAILURE;
     } else {
         hdrt__template_set_seen(&templates->table, key,
@@ -291,7 +302,9 @@ static int64_t gained_ns(const hdrt__template_sequence *sequence, int64_t launch
         return sequence->saves_ns;
     }
     int64_t wide = sequence->branches ? HDRT__TEMPLATE_BRANCH_NODE_NS : HDRT__TEMPLATE_ORDERED_NODE_NS;
-    int64_t node = sequence->kind == HDRT__TEMPLATE_WIDE ? wide : HDRT__TEMPLATE_OPEN_NODE_NS;
+    int64_t node = sequence->kind == HDRT__TEMPLATE_WIDE   ? wide
+                   : sequence->kind == HDRT__TEMPLATE_OPEN ? HDRT__TEMPLATE_OPEN_NODE_NS
+                                                           : HDRT__TEMPLATE_NODE_NS;
     return saved_ns(launched, node) - (sequence->count - launched) * node;
 }
 
@@ -352,6 +365,17 @@ static void see(const hdrt__templates *templates, hdrt_kernel *kernel, uint32_t 
     }
 }
 
+static bool use_alone(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launch,
+                      hdrt__template_kind kind, hdrt__template_choice *choice)
+{
+    hdrt__template_sequence *sequence = *hdrt__template_single(launch->kernel, kind);
+    if (sequence) {
+        return use(templates, sequence, place, choice);
+    }
+    uint64_t hash = hdrt__template_hash(HDRT__TEMPLATE_HASH_START, launch->kernel);
+    return build_new(templates, launch, 1, hdrt__template_key(hash, 1, kind), kind, choice);
+}
+
 static void choose_single(hdrt__templates *templates, const hdrt__run_place *place, const hdrt__run_launch *launch,
                           hdrt__template_choice *choice)
 {
@@ -360,12 +384,9 @@ static void choose_single(hdrt__templates *templates, const hdrt__run_place *pla
     bool deserved = deserves(kernel, distance);
     see(templates, kernel, distance);
     choice->direct = 1;
-    if (deserved && kernel->single.sequence) {
-        use(templates, kernel->single.sequence, place, choice);
-    } else if (deserved) {
-        uint64_t hash = hdrt__template_hash(HDRT__TEMPLATE_HASH_START, kernel);
-        uint64_t key = hdrt__template_key(hash, 1, HDRT__TEMPLATE_CHAIN);
-        build_new(templates, launch, 1, key, HDRT__TEMPLATE_CHAIN, choice);
+    if (deserved && !(place->word && templates->rings &&
+                      use_alone(templates, place, launch, HDRT__TEMPLATE_RINGING, choice))) {
+        use_alone(templates, place, launch, HDRT__TEMPLATE_CHAIN, choice);
     }
 }
 
@@ -463,7 +484,9 @@ void hdrt__template_choose_chain(hdrt__templates *templates, const hdrt__run_pla
     if (stream->rest && stream->expected && stream->expected != launches[0].kernel) {
         stream->rest = 0;
     }
-    if (stream->rest) {
+    if (place->word && count == 1) {
+        choose_single(templates, place, launches, choice);
+    } else if (stream->rest) {
         choose_open(templates, place, launches, reach < stream->rest ? reach : stream->rest, choice);
     } else if (comes_again(stream->last, launches, reach)) {
         uint32_t size = stream->last->count; /* which may be dropped now */
@@ -481,6 +504,7 @@ void hdrt__template_choose_chain(hdrt__templates *templates, const hdrt__run_pla
     templates->table.clock += served;
     hdrt__template_earn(&templates->table, HDRT__TEMPLATE_CHAIN, served * (int64_t)HDRT__TEMPLATE_EARN_NS);
     hdrt__template_earn(&templates->table, HDRT__TEMPLATE_OPEN, served * (int64_t)HDRT__TEMPLATE_EARN_NS);
+    hdrt__template_earn(&templates->table, HDRT__TEMPLATE_RINGING, served * (int64_t)HDRT__TEMPLATE_EARN_NS);
     stream->rest = stream->rest > served ? stream->rest - served : 0;
     stream->expected = served < count ? launches[served].kernel : NULL;
 }

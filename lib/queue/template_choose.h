@@ -43,6 +43,7 @@ struct hdrt__templates {
     atomic_bool released; /* to_release is not empty */
     pthread_mutex_t lock; /* a leaf; guards what follows and the links of sequences and instances */
     bool switches;        /* nodes can be switched off, so that a wide template serves fewer */
+    bool rings;           /* a number can be written behind a kernel */
     bool orders;          /* kernels can follow each other in launch order, and begin without waiting for an end */
     uint32_t refusals;    /* kernels with which the driver did not take that */
     hdrt__template_table table;

@@ -39,7 +39,7 @@ hdrt__template_sequence *hdrt__template_sequence_create(const hdrt__run_launch *
 bool hdrt__template_sequence_is(const hdrt__template_sequence *sequence, const hdrt__run_launch *launches,
                                 uint32_t count, hdrt__template_kind kind)
 {
-    static const uint32_t compared[HDRT__TEMPLATE_KINDS] = {UINT32_MAX, 0, 1};
+    static const uint32_t compared[HDRT__TEMPLATE_KINDS] = {UINT32_MAX, 0, 1, 1};
     bool same = sequence->count == count && sequence->kind == kind;
     for (uint32_t i = 0; same && i < count && i < compared[kind]; i++) {
         same = sequence->kernels[i] == launches[i].kernel;
@@ -157,7 +157,25 @@ static hdrt__call add_node(hdrt__template_sequence *sequence, const hdrt__driver
                       params);
 }
 
-static bool make_graph(hdrt__template_sequence *sequence, const hdrt__driver_table *driver,
+static hdcu_stream_mem_op write_to(const hdrt__run_place *place)
+{
+    hdcu_stream_mem_op op = {.words = {0}};
+    op.write.operation = HDCU_STREAM_MEM_OP_WRITE_VALUE_64;
+    op.write.address = place->word;
+    op.write.value = place->sequence;
+    op.write.flags = HDCU_STREAM_WRITE_VALUE_DEFAULT;
+    return op;
+}
+
+static hdrt__call add_ringing(hdrt__template_sequence *sequence, const hdrt__driver_table *driver,
+                              const hdrt__run_place *place)
+{
+    hdcu_stream_mem_op op = write_to(place);
+    hdcu_batch_mem_op_node_params params = {sequence->kernels[0]->device->context, 1, &op, 0};
+    return HDRT__CALL(driver, cuGraphAddBatchMemOpNode, &sequence->ringing, sequence->graph, sequence->nodes, 1, &params);
+}
+
+static bool make_graph(hdrt__template_sequence *sequence, const hdrt__driver_table *driver, const hdrt__run_place *place,
                        const hdrt__run_launch *launches, uint32_t count)
 {
     hdrt__call call = HDRT__CALL(driver, cuGraphCreate, &sequence->graph, 0);
@@ -168,6 +186,9 @@ static bool make_graph(hdrt__template_sequence *sequence, const hdrt__driver_tab
     for (uint32_t i = 0; i < sequence->count && !call.result; i++) {
         hdcu_kernel_node_params params = node_params(launch_of(launches, count, i));
         call = add_node(sequence, driver, i, &params);
+    }
+    if (!call.result && sequence->kind == HDRT__TEMPLATE_RINGING) {
+        call = add_ringing(sequence, driver, place);
     }
     if (call.result) {
         hdrt__template_sequence_end(sequence, driver);
@@ -224,7 +245,7 @@ static void note(hdrt__template_instance *instance, uint32_t i, const hdrt__run_
 }
 
 hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence *sequence,
-                                                        const hdrt__driver_table *driver,
+                                                        const hdrt__driver_table *driver, const hdrt__run_place *place,
                                                         const hdrt__run_launch *launches, uint32_t count,
                                                         hdrt_kernel **left)
 {
@@ -245,7 +266,7 @@ hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence 
      * a chain takes a fifth longer on an H200 for as long as it lives. So it begins with the right values.
      */
     bool made = !sequence->graph;
-    if (made && !make_graph(sequence, driver, launches, count)) {
+    if (made && !make_graph(sequence, driver, place, launches, count)) {
         goto destroy_instance;
     }
     bool filled = made || set_graph(sequence, driver, launches, count, left);
@@ -266,6 +287,8 @@ hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence 
         note(instance, i, launch_of(launches, count, i));
     }
     instance->filled = filled;
+    instance->word = made ? place->word : 0;
+    instance->rings = made ? place->sequence : 0;
     instance->enabled = sequence->count;
     return instance;
 
@@ -340,6 +363,22 @@ hdrt__call hdrt__template_instance_fill(hdrt__template_instance *instance, const
     }
     instance->filled |= count == sequence->count;
     return (hdrt__call){0, "cuGraphExecKernelNodeSetParams"};
+}
+
+hdrt__call hdrt__template_instance_ring(hdrt__template_instance *instance, const hdrt__driver_table *driver,
+                                        const hdrt__run_place *place)
+{
+    hdrt__template_sequence *sequence = instance->sequence;
+    if (instance->word == place->word && instance->rings == place->sequence) {
+        return (hdrt__call){0, "cuGraphExecBatchMemOpNodeSetParams"};
+    }
+    hdcu_stream_mem_op op = write_to(place);
+    hdcu_batch_mem_op_node_params params = {sequence->kernels[0]->device->context, 1, &op, 0};
+    hdrt__call call =
+        HDRT__CALL(driver, cuGraphExecBatchMemOpNodeSetParams, instance->exec, sequence->ringing, &params);
+    instance->word = call.result ? 0 : place->word;
+    instance->rings = place->sequence;
+    return call;
 }
 
 hdrt__call hdrt__template_instance_enable(hdrt__template_instance *instance, const hdrt__driver_table *driver,

@@ -17,6 +17,7 @@ typedef enum hdrt__template_kind {
     HDRT__TEMPLATE_CHAIN, /* these kernels, one after the other */
     HDRT__TEMPLATE_OPEN,  /* so many, whichever, one after the other */
     HDRT__TEMPLATE_WIDE,  /* so many of one kernel, independent of each other */
+    HDRT__TEMPLATE_RINGING, /* this kernel alone, and then a write of the number */
     HDRT__TEMPLATE_KINDS
 } hdrt__template_kind;
 
@@ -27,6 +28,8 @@ typedef struct hdrt__template_instance {
     struct hdrt__template_instance *next;          /* of the sequence, the last used first */
     struct hdrt__template_instance *newer, *older; /* by last use, of the cache */
     hdcu_graph_exec exec;
+    uint64_t rings;  /* of a ringing one: the number that it is set to write, into this word */
+    hdcu_pointer word;
     uint32_t index;  /* stream of the last launch */
     uint64_t number; /* and its number there; 0: never launched */
     uint32_t used_at; /* the table's clock then, or when it was built */
@@ -54,6 +57,7 @@ struct hdrt__template_sequence {
     hdrt__template_instance *instances;
     hdcu_graph graph;
     hdcu_graph_node *nodes;
+    hdcu_graph_node ringing; /* of a ringing one: the write */
     hdrt_kernel **kernels; /* what the graph's nodes hold, each with a hold of its module */
     size_t *offsets;       /* count + 1 */
 };
@@ -81,10 +85,10 @@ void hdrt__template_sequence_end(hdrt__template_sequence *sequence, const hdrt__
 /* Release the modules and free it, once it was ended and has no instances. Not under a lock. */
 void hdrt__template_sequence_release(hdrt__template_sequence *sequence);
 
-/* An instance of the sequence for `count` launches, whose graph is made from these if there is none yet. A wide one may have
- * more nodes. NULL: no memory, or the driver refused. It is in no list. *left as hdrt__template_instance_fill. */
+/* An instance of the sequence for `count` launches in this place, whose graph is made from these if there is none yet. A wide
+ * one may have more nodes. NULL: no memory, or the driver refused. It is in no list. *left as hdrt__template_instance_fill. */
 hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence *sequence,
-                                                        const hdrt__driver_table *driver,
+                                                        const hdrt__driver_table *driver, const hdrt__run_place *place,
                                                         const hdrt__run_launch *launches, uint32_t count,
                                                         hdrt_kernel **left);
 /* Not in flight, or the device is lost (`driver` NULL). The modules stay held. */
@@ -97,6 +101,9 @@ void hdrt__template_instance_release(hdrt__template_instance *instance);
 hdrt__call hdrt__template_instance_fill(hdrt__template_instance *instance, const hdrt__driver_table *driver,
                                         const hdrt__run_launch *launches, uint32_t count, uint32_t *refused,
                                         hdrt_kernel **left);
+/* Let a ringing one write the place's number into its word. */
+hdrt__call hdrt__template_instance_ring(hdrt__template_instance *instance, const hdrt__driver_table *driver,
+                                        const hdrt__run_place *place);
 /* Let the first `count` nodes be what runs. In failure it is not good for anything any more. */
 hdrt__call hdrt__template_instance_enable(hdrt__template_instance *instance, const hdrt__driver_table *driver,
                                           uint32_t count);

@@ -4,6 +4,7 @@
 void hdrt__template_table_init(hdrt__template_table *table)
 {
     table->credit[HDRT__TEMPLATE_CHAIN] = table->credit[HDRT__TEMPLATE_OPEN] = HDRT__TEMPLATE_CREDIT_NS;
+    table->credit[HDRT__TEMPLATE_RINGING] = HDRT__TEMPLATE_CREDIT_NS;
     table->credit[HDRT__TEMPLATE_WIDE] = HDRT__TEMPLATE_WIDE_CREDIT_NS;
     table->limit = HDRT__TEMPLATE_MEMORY;
     table->clock = UINT32_MAX / 2; /* what was never seen was seen at 0, long ago */
@@ -29,7 +30,7 @@ void hdrt__template_enter(hdrt__template_table *table, hdrt__template_sequence *
     sequence->next = *bucket;
     *bucket = sequence;
     if (sequence->count == 1) {
-        sequence->kernels[0]->single.sequence = sequence;
+        *hdrt__template_single(sequence->kernels[0], sequence->kind) = sequence;
     }
     table->counts.sequences++;
 }

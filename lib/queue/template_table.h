@@ -69,6 +69,12 @@ typedef struct hdrt__template_table {
 /* Of zeroed memory. */
 void hdrt__template_table_init(hdrt__template_table *table);
 
+/* Where the kernel's sequence of itself alone is remembered. */
+static inline hdrt__template_sequence **hdrt__template_single(hdrt_kernel *kernel, hdrt__template_kind kind)
+{
+    return kind == HDRT__TEMPLATE_RINGING ? &kernel->single.ringing : &kernel->single.sequence;
+}
+
 /* The sequence of these launches, if it is built and not leaving. */
 hdrt__template_sequence *hdrt__template_find(const hdrt__template_table *table, uint64_t key,
                                              const hdrt__run_launch *launches, uint32_t count,

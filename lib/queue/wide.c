@@ -129,7 +129,8 @@ uint32_t hdrt__wide_hand_over(hdrt__wide *wide, hdrt__stream *stream, hdrt_queue
     count = gather(wide, queues, count);
     pthread_mutex_lock(&stream->commit);
     hdrt__pending_flush(stream);
-    hdrt__run_place place = {stream->handle, stream->entry.index, atomic_load(&stream->sequence) + 1};
+    hdrt__run_place place = {
+        .stream = stream->handle, .index = stream->entry.index, .sequence = atomic_load(&stream->sequence) + 1};
     if (hdrt__stream_outstanding(stream) < HDRT__COMMAND_LIMIT && hdrt__stream_reserve_flights(stream, count)) {
         hdrt__stream_due(stream, queues[0]);
         atomic_store_explicit(&scheduler->launching, true, memory_order_relaxed);

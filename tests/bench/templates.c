@@ -348,7 +348,7 @@ static void commit(hdrt__templates *templates, uint64_t *number)
     for (uint32_t at = 0; at < LAUNCHES;) {
         uint32_t direct, left = LAUNCHES - at;
         hdrt__call call;
-        hdrt__run_place place = {stream, 0, ++*number};
+        hdrt__run_place place = {.stream = stream, .index = 0, .sequence = ++*number};
         uint32_t went = hdrt__templates_chain(templates, &place, run + at, left < 64 ? left : 64, left > 64, &direct,
                                               &call);
         must(call.result, "cuGraphLaunch");

@@ -15,6 +15,7 @@
 #include "queue/wide.h"
 
 #define ROUNDS 64
+#define SET_RING "cuGraphExecBatchMemOpNodeSetParams" /* once for each launch that rings, but for the first */
 
 static hdrt_module *module, *spinning;
 static hdrt_kernel *stamp, *spin;
@@ -86,15 +87,80 @@ static unsigned long long round_trips(void)
     return calls_of("cuEventRecord") - before;
 }
 
-/* Mostly without a mark and the asking for it. */
+/* Mostly without a mark and the asking for it; from when the kernel has a template, it rings itself. */
 START_TEST(a_wait_is_told_by_memory)
 {
-    unsigned long long written = calls_of("cuStreamWriteValue64");
+    unsigned long long written = calls_of("cuStreamWriteValue64"), rings = calls_of(SET_RING);
     ck_assert_uint_le(round_trips(), ROUNDS / 2); /* the dispatcher marks what it finds when it looks */
     written = calls_of("cuStreamWriteValue64") - written;
-    ck_assert_uint_ge(written, ROUNDS / 4);
-    ck_assert_uint_le(written, ROUNDS + 2);
+    rings = calls_of(SET_RING) - rings;
+    ck_assert_uint_ge(written, 2); /* nobody knew that somebody would wait */
+    ck_assert_uint_ge(written + rings, ROUNDS / 4);
+    ck_assert_uint_le(written + rings, ROUNDS + 2);
     check_stamp(ROUNDS - 1);
+}
+END_TEST
+
+START_TEST(a_launch_that_is_waited_for_rings_itself)
+{
+    round_trips();
+    unsigned long long written = calls_of("cuStreamWriteValue64"), rings = calls_of(SET_RING);
+    ck_assert_uint_le(round_trips(), ROUNDS / 2);
+    written = calls_of("cuStreamWriteValue64") - written;
+    rings = calls_of(SET_RING) - rings;
+    ck_assert_uint_ge(rings, ROUNDS / 4);
+    ck_assert_uint_lt(written, rings);
+    check_stamp(ROUNDS - 1);
+}
+END_TEST
+
+/* A queue whose launches of `spin` ring, as far as can be. */
+static void wait_for_spins(void)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        open_spin(0);
+        enqueue_spin(0);
+        CK_OK(hdrt_queue_synchronize(queue));
+    }
+    atomic_store(flags, 0);
+}
+
+static hdrt__stream *stream_of(void)
+{
+    return hdrt__points(queue)[0].stream;
+}
+
+/* \return whether the launch rings. */
+static bool spin_rings(unsigned flag)
+{
+    unsigned long long rings = calls_of(SET_RING);
+    enqueue_spin(flag);
+    return calls_of(SET_RING) > rings;
+}
+
+/* What follows it is no part of what it tells, and is the last time that it rings unasked. */
+START_TEST(who_does_not_wait_is_not_rung_for)
+{
+    unsigned rang = 0;
+    for (int i = 0; i < 10; i++) {
+        wait_for_spins();
+        bool rings = spin_rings(0);
+        rang += rings;
+        hdrt_event first = hdrt_queue_record(queue);
+        uint32_t value = (uint32_t)i;
+        CK_OK(hdrt_launch(queue, stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(word, value)));
+        enqueue_spin(1);
+        open_spin(0);
+        CK_OK(hdrt_event_wait(rt, first, (uint64_t)patience_ms() * 1000000));
+        CK_STATUS(hdrt_event_query(rt, hdrt_queue_record(queue)), HDRT_NOT_READY);
+        open_spin(1);
+        CK_OK(hdrt_queue_synchronize(queue));
+        ck_assert(!spin_rings(0)); /* the one before it was not waited for by itself */
+        CK_OK(hdrt_queue_synchronize(queue));
+        check_stamp(value);
+        atomic_store(flags + 16, 0);
+    }
+    ck_assert_uint_ge(rang, 1);
 }
 END_TEST
 
@@ -233,7 +299,7 @@ START_TEST(what_pends_is_not_complete)
     uint32_t value = 5;
     enqueue_spin(0);
     CK_STATUS(hdrt_event_wait(rt, hdrt_queue_record(queue), 1000000), HDRT_TIMEOUT);
-    hdrt__stream *stream = hdrt__points(queue)[0].stream;
+    hdrt__stream *stream = stream_of();
     uint64_t rung = atomic_load(&stream->bell.rung), asked = rung;
     ck_assert(hdrt__committer_take(other, HDRT__COMMITTER_NONE)); /* this thread plays the dispatcher */
     CK_OK(hdrt_launch(other, stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(word, value)));
@@ -276,6 +342,44 @@ START_TEST(a_fault_is_not_waited_for)
     ck_assert_uint_le(calls_of("cuStreamWriteValue64"), written + 1);
     open_spin(0);
     CK_STATUS(hdrt_event_wait(rt, event, (uint64_t)patience_ms() * 1000000), HDRT_ERROR_DEVICE_LOST);
+}
+END_TEST
+
+/* The same where the launch was to ring. */
+START_TEST(a_fault_does_not_ring)
+{
+    wait_for_spins();
+    hdrt_ptr nowhere = 64;
+    CK_OK(hdrt_launch(queue, spin, hdrt_grid_1d(1, 1), HDRT_ARGS(nowhere)));
+    hdrt_event event = hdrt_queue_record(queue);
+    CK_STATUS(hdrt_event_wait(rt, event, (uint64_t)patience_ms() * 1000000), HDRT_ERROR_DEVICE_LOST);
+}
+END_TEST
+
+/* No template rings then, and it is not tried again. Those that do not ring stay. */
+static void refuse(const char *call, const char *plan)
+{
+    unsigned long long tried = calls_of(call), graphs = calls_of("cuGraphLaunch");
+    inject(plan);
+    round_trips();
+    inject(NULL);
+    round_trips();
+    ck_assert_uint_eq(calls_of(call), tried + 1);
+    ck_assert_uint_ge(calls_of("cuGraphLaunch"), graphs + ROUNDS);
+    check_stamp(ROUNDS - 1);
+}
+
+START_TEST(a_node_that_is_refused_is_done_without)
+{
+    refuse("cuGraphAddBatchMemOpNode", "cuGraphAddBatchMemOpNode:p1=801");
+    ck_assert_uint_eq(calls_of(SET_RING), 0);
+}
+END_TEST
+
+START_TEST(a_number_that_is_refused_is_done_without)
+{
+    round_trips();
+    refuse(SET_RING, SET_RING ":p1=1");
 }
 END_TEST
 
@@ -336,6 +440,36 @@ START_TEST(a_driver_without_writes_has_marks)
 }
 END_TEST
 
+/* One kernel in two streams at once: each launch tells of its own stream. */
+START_TEST(streams_have_words_of_their_own)
+{
+    hdrt_queue *mine = queue, *both[2] = {make_exclusive(), make_exclusive()};
+    unsigned rang = 0;
+    for (int i = 0; i < 10; i++) {
+        for (int q = 0; q < 2; q++) {
+            queue = both[q];
+            wait_for_spins();
+        }
+        hdrt_event events[2];
+        for (unsigned q = 0; q < 2; q++) {
+            queue = both[q];
+            rang += spin_rings(q);
+            events[q] = hdrt_queue_record(queue);
+        }
+        open_spin(1);
+        CK_OK(hdrt_event_wait(rt, events[1], (uint64_t)patience_ms() * 1000000));
+        CK_STATUS(hdrt_event_wait(rt, events[0], 300000), HDRT_TIMEOUT);
+        open_spin(0);
+        CK_OK(hdrt_event_wait(rt, events[0], (uint64_t)patience_ms() * 1000000));
+        atomic_store(flags + 16, 0);
+    }
+    ck_assert_uint_ge(rang, 2);
+    hdrt_queue_destroy(both[0]);
+    hdrt_queue_destroy(both[1]);
+    queue = mine;
+}
+END_TEST
+
 /* The stream that has the index next begins with a larger number than its word can still get. */
 START_TEST(an_index_goes_on)
 {
@@ -366,6 +500,12 @@ int main(void)
     tcase_add_checked_fixture(rung, setup, teardown);
     tcase_set_timeout(rung, 60);
     tcase_add_test(rung, a_wait_is_told_by_memory);
+    tcase_add_test(rung, a_launch_that_is_waited_for_rings_itself);
+    tcase_add_test(rung, who_does_not_wait_is_not_rung_for);
+    tcase_add_test(rung, streams_have_words_of_their_own);
+    tcase_add_test(rung, a_fault_does_not_ring);
+    tcase_add_test(rung, a_node_that_is_refused_is_done_without);
+    tcase_add_test(rung, a_number_that_is_refused_is_done_without);
     tcase_add_test(rung, a_long_wait_rings_once);
     tcase_add_test(rung, later_work_is_not_told);
     tcase_add_test(rung, what_follows_comes_after_a_mark);

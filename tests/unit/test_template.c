@@ -321,6 +321,64 @@ static uint32_t run_seldom(int rounds, uint32_t *state)
     return served;
 }
 
+/* One launch of kernel 0, whose number is to be written into the word. \return whether it will be. */
+static bool launch_ringing(hdcu_pointer word)
+{
+    one_launch one;
+    hdrt__run_launch launch;
+    uint32_t one_by_one;
+    hdrt__call call;
+    prepare(&one, &launch, 0, 0, 7);
+    hdrt__run_place place = {
+        .stream = streams[0], .index = 0, .sequence = atomic_load(&numbers[0]) + 1, .word = word};
+    if (hdrt__templates_chain(templates, &place, &launch, 1, false, &one_by_one, &call)) {
+        atomic_store(&numbers[0], place.sequence);
+    } else {
+        CU_OK(call.result);
+        CU_OK(direct(0, &launch));
+    }
+    synchronize(0);
+    uint64_t written = 0;
+    CU_OK(DRIVER->cuMemcpyDtoH(&written, word, sizeof written));
+    ck_assert(written == place.sequence || !place.rings);
+    ck_assert(written < place.sequence || place.rings);
+    return place.rings;
+}
+
+/* Whatever there is for the kernel alone, also where it was the last that went there; and there is room for it where others
+ * were not used lately. */
+START_TEST(test_ringing)
+{
+    hdcu_pointer word;
+    const uint32_t alone[] = {0}, others[] = {1, 2, 3, 4, 5, 6};
+    CU_OK(DRIVER->cuMemAlloc(&word, sizeof(uint64_t)));
+    CU_OK(DRIVER->cuMemsetD8(word, 0, sizeof(uint64_t)));
+    hdrt__templates_limit(templates, 3 * hdrt__template_bytes(6, false));
+    for (uint32_t i = 0; i < 100; i++) {
+        run_loop(0, others, 6, 0, 6, false);
+        run_loop(1, others, 6, 0, 6, false);
+        run_loop(0, alone, 1, i, 1, false);
+        synchronize(0);
+        synchronize(1);
+    }
+    uint32_t rang = 0;
+    for (uint32_t i = 0; i < 20; i++) {
+        rang += launch_ringing(word);
+    }
+    ck_assert_uint_eq(rang, 0); /* all is in use */
+    for (uint32_t i = 0; i < HDRT__TEMPLATE_RECENT / 16; i++) {
+        run_loop(0, alone, 1, i, 1, false);
+    }
+    for (uint32_t i = 0; i < 20; i++) {
+        rang += launch_ringing(word);
+    }
+    ck_assert_uint_eq(rang, 20);
+    CU_OK(DRIVER->cuMemFree(word));
+    check_sum(0);
+    check_sum(1);
+}
+END_TEST
+
 /* Kernels of which each comes alone and seldom gain nothing by templates for one, and none is built; such as come often do. */
 START_TEST(test_seldom)
 {
@@ -764,6 +822,7 @@ int main(void)
     tcase_add_test(rules, test_random_order);
     tcase_add_test(rules, test_not_open);
     tcase_add_test(rules, test_clusters);
+    tcase_add_test(rules, test_ringing);
     tcase_add_test(rules, test_seldom);
     tcase_add_test(rules, test_twice);
     tcase_add_test(rules, test_eviction);

@@ -18,7 +18,7 @@ static uint32_t run_wide(uint32_t stream, uint32_t kernel, uint32_t count, hdcu_
         ones[i].sum = sums + (STREAMS + i) * sizeof(uint32_t);
     }
     expected[stream] = before;
-    hdrt__run_place place = {streams[stream], stream, atomic_load(&numbers[stream]) + 1};
+    hdrt__run_place place = {.stream = streams[stream], .index = stream, .sequence = atomic_load(&numbers[stream]) + 1};
     uint32_t went = hdrt__templates_wide(templates, &place, run, count, &call);
     if (went) {
         atomic_store(&numbers[stream], place.sequence);

@@ -194,7 +194,7 @@ static inline uint32_t commit(uint32_t stream, const hdrt__run_launch *run, uint
     for (uint32_t done = 0; done < count && !*out_result;) {
         uint32_t one_by_one = 0;
         hdrt__call call;
-        hdrt__run_place place = {streams[stream], stream, atomic_load(&numbers[stream]) + 1};
+        hdrt__run_place place = {.stream = streams[stream], .index = stream, .sequence = atomic_load(&numbers[stream]) + 1};
         uint32_t went =
             hdrt__templates_chain(templates, &place, run + done, count - done, more, &one_by_one, &call);
         *out_result = call.result;
