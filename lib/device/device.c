@@ -259,6 +259,14 @@ hdrt_status hdrt_device_open(hdrt_runtime *runtime, uint32_t index, const hdrt_d
     return HDRT_OK;
 }
 
+void hdrt__device_code_unwanted(hdrt_device *device)
+{
+    void (*unwanted)(hdrt_device *device) = atomic_load(&device->unwanted);
+    if (unwanted) {
+        unwanted(device);
+    }
+}
+
 void hdrt_device_close(hdrt_device *device)
 {
     if (device && !hdrt__runtime_forked(device->runtime)) {

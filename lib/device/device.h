@@ -111,11 +111,14 @@ struct hdrt_device {
     hdrt_queue *default_queue;         /* made on first use; has no hold of the device while it is here */
     void (*default_queue_end)(hdrt_queue *queue); /* at the device's end: the queue has a hold again, destroy it */
     void (*close)(hdrt_device *device); /* when the caller closes it: let go of what holds it; NULL: nothing does */
+    void (*_Atomic unwanted)(hdrt_device *device); /* only launch templates hold some code any more; NULL: there are none */
     hdrt__attachment memory, jit, scheduler;
 };
 
 void hdrt__device_hold(hdrt_device *device);
 void hdrt__device_drop(hdrt_device *device);
+/* Tell who keeps templates. Under no lock of the queue. */
+void hdrt__device_code_unwanted(hdrt_device *device);
 /* Unless the device is ending. */
 bool hdrt__device_try_hold(hdrt_device *device);
 

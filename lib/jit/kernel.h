@@ -68,8 +68,14 @@ hdrt_status hdrt__kernel_check_block(hdrt_kernel *kernel, const hdrt_grid *grid)
 void hdrt__module_hold(hdrt_module *module);
 /* The last release unloads the code: enters a driver scope of its own, must not be called under a lock of the queue. */
 void hdrt__module_release(hdrt_module *module);
+
+/* The same for launch templates, which are to let go of code that nobody else holds: then device->unwanted is called. */
+void hdrt__module_hold_cached(hdrt_module *module);
+void hdrt__module_release_cached(hdrt_module *module);
 /* Let go if others hold it too, which makes no driver call. \return whether it was so: else the hold is the last one, and
  * still the caller's. */
-bool hdrt__module_release_shared(hdrt_module *module);
+bool hdrt__module_release_cached_shared(hdrt_module *module);
+/* Whether only templates hold it. Not of code that other compiles of the same may still want: that stays. */
+bool hdrt__module_is_unwanted(const hdrt_module *module);
 
 #endif

@@ -124,12 +124,32 @@ void hdrt__module_hold(hdrt_module *module)
     atomic_fetch_add_explicit(&module->references, 1, memory_order_relaxed);
 }
 
-bool hdrt__module_release_shared(hdrt_module *module)
+void hdrt__module_hold_cached(hdrt_module *module)
 {
+    hdrt__module_hold(module);
+    atomic_fetch_add(&module->cached, 1);
+}
+
+void hdrt__module_release_cached(hdrt_module *module)
+{
+    atomic_fetch_sub(&module->cached, 1);
+    hdrt__module_release(module);
+}
+
+bool hdrt__module_is_unwanted(const hdrt_module *module)
+{
+    return !module->shared && atomic_load(&module->references) == atomic_load(&module->cached);
+}
+
+bool hdrt__module_release_cached_shared(hdrt_module *module)
+{
+    atomic_fetch_sub(&module->cached, 1);
     unsigned references = atomic_load_explicit(&module->references, memory_order_acquire);
     while (references > 1 && !atomic_compare_exchange_weak_explicit(&module->references, &references, references - 1,
                                                                     memory_order_release, memory_order_acquire)) {
     }
+    if (references == 1)
+        atomic_fetch_add(&module->cached, 1);
     return references > 1;
 }
 
@@ -143,10 +163,9 @@ static void release_loaded(hdrt_module *module)
     hdrt__device_drop(device);
 }
 
-void hdrt__module_release(hdrt_module *module)
+/* The last reference went. */
+static void release_last(hdrt_module *module)
 {
-    if (atomic_fetch_sub_explicit(&module->references, 1, memory_order_acq_rel) != 1)
-        return;
     hdrt_module *loaded = atomic_load(&module->loaded);
     if (loaded == module) {
         release_loaded(module);
@@ -159,6 +178,21 @@ void hdrt__module_release(hdrt_module *module)
     free_module(module);
     hdrt__device_drop(device);
     hdrt__future_destroy(future);
+}
+
+void hdrt__module_release(hdrt_module *module)
+{
+    unsigned cached = module->shared ? 0 : atomic_load(&module->cached);
+    hdrt_device *device = module->device;
+    if (cached)
+        hdrt__device_hold(device); /* what templates hold may go at any time, when this does not any more */
+    unsigned left = atomic_fetch_sub_explicit(&module->references, 1, memory_order_acq_rel) - 1;
+    if (!left)
+        release_last(module);
+    if (cached && left == cached)
+        hdrt__device_code_unwanted(device);
+    if (cached)
+        hdrt__device_drop(device);
 }
 
 static hdrt_module *create(hdrt_device *device, const char *name)

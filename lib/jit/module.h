@@ -22,6 +22,7 @@
 
 struct hdrt_module {
     atomic_uint references;
+    atomic_uint cached;   /* of which so many are launch templates', which let go when there are no others */
     hdrt_device *device;  /* held */
     hdrt_module *_Atomic loaded; /* itself, or what this is a handle to (held); NULL: a compile under way or failed */
     bool from_cache;

@@ -101,6 +101,15 @@ static void close_device(hdrt_device *device)
     }
 }
 
+static void code_unwanted(hdrt_device *device)
+{
+    hdrt__scheduler *scheduler = atomic_load(&device->scheduler.state);
+    if (scheduler) {
+        atomic_store(&scheduler->unwanted, true);
+        hdrt__dispatcher_look(scheduler);
+    }
+}
+
 static void *scheduler_create(void *argument)
 {
     hdrt_device *device = argument;
@@ -128,6 +137,7 @@ static void *scheduler_create(void *argument)
         scheduler->dispatchers[scheduler->dispatcher_count++] = dispatcher;
     }
     device->close = close_device;
+    atomic_store(&device->unwanted, code_unwanted);
     return scheduler;
 
 destroy:
@@ -173,9 +183,12 @@ void hdrt__scheduler_tidy(hdrt__scheduler *scheduler, bool flying)
         hdrt__templates *templates = scheduler->templates;
         scheduler->templates = NULL;
         hdrt__templates_destroy(templates);
-    } else {
-        hdrt__templates_collect(scheduler->templates);
+        return;
     }
+    if (atomic_exchange(&scheduler->unwanted, false) && hdrt__templates_forget(scheduler->templates)) {
+        atomic_store(&scheduler->unwanted, true); /* some are in flight */
+    }
+    hdrt__templates_collect(scheduler->templates);
 }
 
 /* ---- indices ----------------------------------------------------------------------------------------------------- */

@@ -62,6 +62,7 @@ typedef struct hdrt__scheduler {
     /* The last command that an enqueuing thread handed over itself. */
     hdrt__stream *_Atomic inline_stream; /* a shared one */
     _Atomic uint64_t inline_sequence, inline_time;
+    atomic_bool unwanted;      /* templates hold code that nobody else does */
     atomic_bool launching;     /* the first dispatcher is in a launch that takes long, and holds the driver's lock */
     hdrt__stream *blocking;    /* for copies of pageable memory, whose calls wait for the GPU */
     hdrt__dispatcher *dispatchers[HDRT__DISPATCHERS];

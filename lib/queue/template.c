@@ -99,12 +99,12 @@ void hdrt__templates_collect(hdrt__templates *templates)
     }
     for (hdrt_kernel *next; left; left = next) {
         next = left->single.left; /* it goes with its module */
-        hdrt__module_release(left->module);
+        hdrt__module_release_cached(left->module);
     }
 }
 
-/* Drop the sequences that use the module, NULL: all. \return whether some are left. */
-static bool drop_all(hdrt__templates *templates, const hdrt_module *module)
+/* Drop all sequences, or only what is `unwanted`. \return whether some of it is left. */
+static bool drop_all(hdrt__templates *templates, bool unwanted)
 {
     hdrt__template_dropped dropped = {NULL, NULL};
     bool left = false;
@@ -113,9 +113,8 @@ static bool drop_all(hdrt__templates *templates, const hdrt_module *module)
         hdrt__template_sequence *next;
         for (hdrt__template_sequence *s = templates->table.buckets[i]; s; s = next) {
             next = s->next;
-            if (!module || hdrt__template_sequence_uses(s, module)) {
-                left = hdrt__template_drop(templates, s, &dropped) || left;
-            }
+            left = (unwanted ? hdrt__template_drop_unwanted(templates, s, &dropped)
+                             : hdrt__template_drop(templates, s, &dropped)) || left;
         }
     }
     pthread_mutex_unlock(&templates->lock);
@@ -124,9 +123,9 @@ static bool drop_all(hdrt__templates *templates, const hdrt_module *module)
     return left;
 }
 
-bool hdrt__templates_forget(hdrt__templates *templates, const hdrt_module *module)
+bool hdrt__templates_forget(hdrt__templates *templates)
 {
-    return templates->enabled && drop_all(templates, module);
+    return templates->enabled && drop_all(templates, true);
 }
 
 static bool all_complete(void *context, uint32_t index, uint64_t sequence)
@@ -143,7 +142,7 @@ void hdrt__templates_destroy(hdrt__templates *templates)
         return;
     }
     templates->complete = all_complete;
-    drop_all(templates, NULL);
+    drop_all(templates, false);
     pthread_mutex_destroy(&templates->lock);
     free(templates);
 }

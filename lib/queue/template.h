@@ -24,8 +24,8 @@
  * several committers, each with a stream of its own, call at the same time.
  *
  * A sequence holds the modules of its kernels, an open one those of what its nodes hold, and so their device. So whoever
- * owns the cache destroys it when the device is closed, not when its last reference goes. Who wants code to go earlier
- * calls hdrt__templates_forget.
+ * owns the cache destroys it when the device is closed, not when its last reference goes. And when code is destroyed that
+ * only templates hold any more, device->unwanted tells the scheduler, which calls hdrt__templates_forget.
  */
 #ifndef HDRT_QUEUE_TEMPLATE_H
 #define HDRT_QUEUE_TEMPLATE_H
@@ -108,10 +108,10 @@ bool hdrt__templates_wide_is_ready(hdrt__templates *templates, const hdrt__run_l
 void hdrt__templates_collect(hdrt__templates *templates);
 
 /*
- * The module's code (kernel->module) is about to go: templates that hold it are destroyed as soon as they are not in
- * flight, and its sequences are not built again. Not under a lock. \return whether some still are: ask again later.
+ * Drop what holds code that nobody but templates does, as far as it is not in flight. Not under a lock. \return whether some
+ * is left: ask again later.
  */
-bool hdrt__templates_forget(hdrt__templates *templates, const hdrt_module *module);
+bool hdrt__templates_forget(hdrt__templates *templates);
 
 /* Instances, sequences built, bytes as estimated; launches of templates and kernels in them; for tests, statistics. */
 typedef struct hdrt__template_counts {

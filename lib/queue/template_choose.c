@@ -89,6 +89,33 @@ bool hdrt__template_drop(hdrt__templates *templates, hdrt__template_sequence *se
     return left;
 }
 
+/* Of an open one that is being filled or made it is not known: it is left, to be asked later. */
+bool hdrt__template_drop_unwanted(hdrt__templates *templates, hdrt__template_sequence *sequence,
+                                  hdrt__template_dropped *dropped)
+{
+    hdrt__template_instance *next;
+    bool open = sequence->kind == HDRT__TEMPLATE_OPEN, left = open && sequence->building;
+    if (left) {
+        return true;
+    }
+    if (hdrt__template_sequence_is_unwanted(sequence)) {
+        return hdrt__template_drop(templates, sequence, dropped);
+    }
+    for (hdrt__template_instance *instance = sequence->instances; open && instance; instance = next) {
+        next = instance->next;
+        if (!instance->taken && !hdrt__template_instance_is_unwanted(instance)) {
+            continue;
+        }
+        if (is_free(templates, instance)) {
+            drop_instance(templates, instance, dropped);
+        } else {
+            left = true;
+        }
+    }
+    drop_if_empty(templates, sequence, dropped);
+    return left;
+}
+
 /* Drop the longest unused of those that have not been used for so many launches until there is room for `bytes`. \return
  * whether there is. */
 static bool make_room(hdrt__templates *templates, uint64_t bytes, uint32_t unused, hdrt__template_dropped *dropped)

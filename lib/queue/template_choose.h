@@ -91,5 +91,8 @@ void hdrt__template_not_built(hdrt__templates *templates, hdrt__template_sequenc
  * some are left. */
 bool hdrt__template_drop(hdrt__templates *templates, hdrt__template_sequence *sequence,
                          hdrt__template_dropped *dropped);
+/* The same for what of it holds code that nobody but templates does: all of it, or of an open one single instances. */
+bool hdrt__template_drop_unwanted(hdrt__templates *templates, hdrt__template_sequence *sequence,
+                                  hdrt__template_dropped *dropped);
 
 #endif

@@ -31,7 +31,7 @@ hdrt__template_sequence *hdrt__template_sequence_create(const hdrt__run_launch *
         sequence->kernels[i] = launches[kind == HDRT__TEMPLATE_WIDE ? 0 : i].kernel;
         sequence->offsets[i + 1] =
             sequence->offsets[i] + (kind == HDRT__TEMPLATE_OPEN ? OPEN_VALUES : sequence->kernels[i]->parameter_bytes);
-        hdrt__module_hold(sequence->kernels[i]->module);
+        hdrt__module_hold_cached(sequence->kernels[i]->module);
     }
     return sequence;
 }
@@ -47,22 +47,23 @@ bool hdrt__template_sequence_is(const hdrt__template_sequence *sequence, const h
     return same;
 }
 
-static bool uses(hdrt_kernel *const *kernels, uint32_t count, const hdrt_module *module)
+static bool some_unwanted(hdrt_kernel *const *kernels, uint32_t count)
 {
     uint32_t i = 0;
-    while (i < count && kernels[i]->module != module) {
+    while (i < count && !hdrt__module_is_unwanted(kernels[i]->module)) {
         i++;
     }
     return i < count;
 }
 
-bool hdrt__template_sequence_uses(const hdrt__template_sequence *sequence, const hdrt_module *module)
+bool hdrt__template_sequence_is_unwanted(const hdrt__template_sequence *sequence)
 {
-    bool open = sequence->kind == HDRT__TEMPLATE_OPEN, used = open && sequence->building;
-    for (const hdrt__template_instance *i = sequence->instances; open && i && !used; i = i->next) {
-        used = i->taken || uses(i->kernels, sequence->count, module);
-    }
-    return used || uses(sequence->kernels, sequence->count, module);
+    return some_unwanted(sequence->kernels, sequence->count);
+}
+
+bool hdrt__template_instance_is_unwanted(const hdrt__template_instance *instance)
+{
+    return instance->open && some_unwanted(instance->kernels, instance->sequence->count);
 }
 
 /* Destroying is the last that we do with it: nobody can do anything about a failure. */
@@ -84,7 +85,7 @@ void hdrt__template_sequence_end(hdrt__template_sequence *sequence, const hdrt__
 void hdrt__template_sequence_release(hdrt__template_sequence *sequence)
 {
     for (uint32_t i = 0; i < sequence->count; i++) {
-        hdrt__module_release(sequence->kernels[i]->module);
+        hdrt__module_release_cached(sequence->kernels[i]->module);
     }
     free(sequence->offsets);
     free(sequence->kernels);
@@ -204,8 +205,8 @@ static void hold_instead(hdrt_kernel **node, hdrt_kernel *kernel, hdrt_kernel **
         return; /* also since others may be reading what a chain's nodes hold */
     }
     if (old->module != kernel->module) {
-        hdrt__module_hold(kernel->module);
-        if (!hdrt__module_release_shared(old->module)) {
+        hdrt__module_hold_cached(kernel->module);
+        if (!hdrt__module_release_cached_shared(old->module)) {
             old->single.left = *left;
             *left = old;
         }
@@ -280,7 +281,7 @@ hdrt__template_instance *hdrt__template_instance_create(hdrt__template_sequence 
     }
     for (uint32_t i = 0; instance->open && i < sequence->count; i++) {
         instance->kernels[i] = sequence->kernels[i];
-        hdrt__module_hold(instance->kernels[i]->module);
+        hdrt__module_hold_cached(instance->kernels[i]->module);
         instance->held++;
     }
     for (uint32_t i = 0; filled && i < sequence->count; i++) {
@@ -308,7 +309,7 @@ void hdrt__template_instance_end(hdrt__template_instance *instance, const hdrt__
 void hdrt__template_instance_release(hdrt__template_instance *instance)
 {
     for (uint32_t i = 0; i < instance->held; i++) {
-        hdrt__module_release(instance->kernels[i]->module);
+        hdrt__module_release_cached(instance->kernels[i]->module);
     }
     if (instance->open) {
         free(instance->kernels);

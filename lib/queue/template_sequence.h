@@ -78,8 +78,9 @@ hdrt__template_sequence *hdrt__template_sequence_create(const hdrt__run_launch *
                                                         hdrt__template_kind kind);
 bool hdrt__template_sequence_is(const hdrt__template_sequence *sequence, const hdrt__run_launch *launches,
                                 uint32_t count, hdrt__template_kind kind);
-/* Under the cache's lock. Of an open one that is being filled it is not known, and the answer yes. */
-bool hdrt__template_sequence_uses(const hdrt__template_sequence *sequence, const hdrt_module *module);
+/* Whether nodes hold code that nobody but templates does: of the sequence's graph, and of an instance, which is not taken. */
+bool hdrt__template_sequence_is_unwanted(const hdrt__template_sequence *sequence);
+bool hdrt__template_instance_is_unwanted(const hdrt__template_instance *instance);
 /* Destroy the graph; `driver` NULL: the device is lost, call nothing. The modules stay held. */
 void hdrt__template_sequence_end(hdrt__template_sequence *sequence, const hdrt__driver_table *driver);
 /* Release the modules and free it, once it was ended and has no instances. Not under a lock. */

@@ -214,6 +214,48 @@ START_TEST(operations_leave_nothing)
 }
 END_TEST
 
+/* Runs of two kernels, single ones, and some that are waited for: by templates of every kind. */
+static void launch_often(hdrt_queue *queue, hdrt_module *module, hdrt_ptr memory)
+{
+    hdrt_kernel *stamp = kernel_of(module, "stamp"), *add = kernel_of(module, "add");
+    uint32_t one = 1;
+    for (uint32_t i = 0; i < 1000; i++) {
+        CK_OK(hdrt_launch(queue, stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(memory, i)));
+        CK_OK(hdrt_launch(queue, add, hdrt_grid_1d(1, 1), HDRT_ARGS(memory, one, i)));
+    }
+    for (uint32_t i = 0; i < 40; i++) {
+        CK_OK(hdrt_launch(queue, stamp, hdrt_grid_1d(1, 1), HDRT_ARGS(memory, i)));
+        CK_OK(hdrt_queue_synchronize(queue));
+    }
+}
+
+/* Templates hold the code of their kernels, but not when nobody else does. */
+START_TEST(code_that_is_destroyed_is_unloaded)
+{
+    setup_device();
+    hdrt_ptr memory;
+    hdrt_queue *queue = make_queue("loads"), *other = make_inline_queue("loads too");
+    CK_OK(hdrt_alloc(queue, 64, &memory));
+    CK_OK(hdrt_queue_synchronize(queue));
+    unsigned long long before = calls_of("cuModuleUnload"), graphs = calls_of("cuGraphLaunch");
+    for (unsigned i = 0; i < 10; i++) {
+        hdrt_module *module = load_kernels();
+        launch_often(queue, module, memory);
+        launch_often(other, module, memory);
+        hdrt_module_destroy(module);
+    }
+    ck_assert_uint_ge(calls_of("cuGraphLaunch"), graphs + 100);
+    for (long left = patience_ms(); left > 0 && calls_of("cuModuleUnload") < before + 10; left--) {
+        usleep(1000);
+    }
+    ck_assert_uint_eq(calls_of("cuModuleUnload"), before + 10);
+    CK_OK(hdrt_free(queue, memory));
+    hdrt_queue_destroy(other);
+    hdrt_queue_destroy(queue);
+    teardown_device();
+}
+END_TEST
+
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 static void *live_and_die(void *argument)
@@ -464,5 +506,9 @@ int main(void)
     tcase_add_test(tcase, a_forked_child_is_told);
     tcase_add_loop_test(tcase, exit_at_any_moment, 0, 4);
     suite_add_tcase(suite, tcase);
+    TCase *counted = tcase_create("counted");
+    tcase_set_timeout(counted, 120);
+    tcase_add_test(counted, code_that_is_destroyed_is_unloaded);
+    add_soft_tcase(suite, counted, "counted driver calls");
     return run_suite(suite);
 }

@@ -104,9 +104,9 @@ static inline void load_several(hdrt_module *more[SEVERAL - 1])
 static inline void forget_several(hdrt_module *more[SEVERAL - 1])
 {
     for (uint32_t i = 0; i < SEVERAL - 1; i++) {
-        hdrt__templates_forget(templates, more[i]);
         hdrt_module_destroy(more[i]);
     }
+    ck_assert(!hdrt__templates_forget(templates));
 }
 
 static inline void setup(void)
