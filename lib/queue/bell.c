@@ -53,9 +53,10 @@ bool hdrt__bell_ring(hdrt__stream *stream)
 
 void hdrt__bell_rings(hdrt__stream *stream)
 {
-    uint64_t end = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
-    atomic_store_explicit(&stream->bell.asked_ns, hdrt__now_ns(), memory_order_relaxed);
+    uint64_t end = atomic_load_explicit(&stream->sequence, memory_order_relaxed), now_ns = hdrt__now_ns();
+    atomic_store_explicit(&stream->bell.asked_ns, now_ns, memory_order_relaxed);
     atomic_store_explicit(&stream->bell.rung, end, memory_order_release);
+    hdrt__relief_want(stream->scheduler, now_ns);
 }
 
 void hdrt__bell_heed(hdrt__stream *stream)

@@ -509,6 +509,7 @@ static bool idle(hdrt__dispatcher *dispatcher, uint64_t since, uint64_t held)
         flying = dispatcher->index == 0 && look_at_streams(dispatcher, false);
         if (dispatcher->index == 0) {
             hdrt__scheduler_tidy(dispatcher->scheduler, flying || dispatcher->stalled);
+            hdrt__relief_give(dispatcher->scheduler);
         }
         uint64_t most = atomic_load(&dispatcher->wanted) ? PAUSE_WANTED_NS : PAUSE_FLYING_NS;
         most = held < most ? held : most;

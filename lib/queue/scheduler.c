@@ -70,6 +70,7 @@ static void drop_streams(hdrt__scheduler *scheduler)
         hdrt__stream_drop(atomic_load(&scheduler->streams[i]));
     }
     hdrt__stream_drop(scheduler->blocking);
+    hdrt__stream_drop(scheduler->relief.stream);
 }
 
 static void scheduler_destroy(void *state)

@@ -11,6 +11,7 @@
 
 #include "queue/op.h"
 #include "queue/queue.h"
+#include "queue/relief.h"
 #include "queue/stream.h"
 #include "queue/template.h"
 #include "queue/wide.h"
@@ -64,6 +65,7 @@ typedef struct hdrt__scheduler {
     _Atomic uint64_t inline_sequence, inline_time;
     atomic_bool unwanted;      /* templates hold code that nobody else does */
     atomic_bool launching;     /* the first dispatcher is in a launch that takes long, and holds the driver's lock */
+    hdrt__relief relief;       /* the first dispatcher's */
     hdrt__stream *blocking;    /* for copies of pageable memory, whose calls wait for the GPU */
     hdrt__dispatcher *dispatchers[HDRT__DISPATCHERS];
     uint32_t dispatcher_count;

@@ -17,6 +17,8 @@
 #include "driver/thread.h"
 #include "queue/commit.h"
 #include "queue/queue.h"
+#include "queue/relief.h"
+#include "queue/scheduler.h"
 #include "queue/stream.h"
 
 static int order_log[4096];
@@ -697,6 +699,95 @@ START_TEST(a_wait_holds_up_nothing_before_it)
 }
 END_TEST
 
+/* ---- relief ------------------------------------------------------------------------------------------------------ */
+
+static hdrt_queue *relieved[2];
+static hdrt_ptr relieved_memory;
+
+/* Two queues with a stream each. */
+static void setup_relieved(void)
+{
+    hdrt_kernel *spin;
+    _Atomic uint32_t *flag;
+    setup_device();
+    hdrt_module *spinning = load_spin(&spin);
+    CK_OK(hdrt_host_alloc(dev, sizeof *flag, (void **)&flag));
+    atomic_store(flag, 0);
+    hdrt_ptr address = (hdrt_ptr)(uintptr_t)flag;
+    relieved[0] = make_inline_queue("one");
+    relieved[1] = make_inline_queue("two");
+    CK_OK(hdrt_alloc(relieved[0], 64, &relieved_memory));
+    CK_OK(hdrt_queue_synchronize(relieved[0]));
+    CK_OK(hdrt_launch(relieved[0], spin, hdrt_grid_1d(1, 1), HDRT_ARGS(address)));
+    CK_OK(hdrt_fill(relieved[1], relieved_memory, "r", 1, 16));
+    CK_OK(hdrt_queue_synchronize(relieved[1]));
+    atomic_store(flag, 1);
+    CK_OK(hdrt_queue_synchronize(relieved[0]));
+    CK_OK(hdrt_host_free(dev, (void *)flag));
+    hdrt_module_destroy(spinning);
+    ck_assert_uint_ge(atomic_load(&relieved[0]->scheduler->stream_count), 2);
+}
+
+static void teardown_relieved(void)
+{
+    CK_OK(hdrt_free(relieved[0], relieved_memory));
+    hdrt_queue_destroy(relieved[0]);
+    hdrt_queue_destroy(relieved[1]);
+    teardown_device();
+}
+
+static void fill_often(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        CK_OK(hdrt_fill(relieved[i % 2], relieved_memory + 16 * (i % 2), "f", 1, 16));
+        if (i % 50 >= 48) {
+            CK_OK(hdrt_queue_synchronize(relieved[i % 2]));
+        }
+    }
+}
+
+/* Go on with a little until the driver is relieved once more, or for so long. \return how often it was. */
+static unsigned long long relieve(long for_ms)
+{
+    unsigned long long before = calls_of("cuLaunchHostFunc"), given = 0;
+    for (long ms = 0; ms < for_ms && !given; ms += 2) {
+        fill_often(2);
+        CK_OK(hdrt_queue_synchronize(relieved[0]));
+        usleep(2000);
+        given = calls_of("cuLaunchHostFunc") - before;
+    }
+    return given;
+}
+
+/* Once for much work in several streams, and not for a little. */
+START_TEST(a_driver_is_relieved_after_much_work)
+{
+    fill_often(100);
+    ck_assert_uint_eq(relieve(3 * HDRT__RELIEF_NS / 1000000), 0);
+    for (int i = 0; i < 3; i++) {
+        fill_often(HDRT__RELIEF_COMMANDS);
+        ck_assert_uint_eq(relieve(patience_ms()), 1);
+        ck_assert_uint_eq(relieve(2 * HDRT__RELIEF_NS / 1000000), 0);
+    }
+}
+END_TEST
+
+/* What the driver refuses is not asked for again, and nobody is told. */
+START_TEST(relief_that_is_refused_is_done_without)
+{
+    static const char *const rules[] = {"cuLaunchHostFunc:p1=801", "cuStreamCreateWithPriority:p1=2"};
+    unsigned long long before = calls_of("cuLaunchHostFunc");
+    inject(rules[_i]);
+    fill_often(HDRT__RELIEF_COMMANDS);
+    ck_assert_uint_eq(relieve(_i ? 3 * (long)(HDRT__RELIEF_NS / 1000000) : patience_ms()), !_i);
+    inject(NULL);
+    fill_often(HDRT__RELIEF_COMMANDS);
+    ck_assert_uint_eq(relieve(3 * HDRT__RELIEF_NS / 1000000), 0);
+    ck_assert_uint_eq(calls_of("cuLaunchHostFunc"), before + !_i);
+    CK_OK(hdrt_device_synchronize(dev));
+}
+END_TEST
+
 static TCase *add_tcase(Suite *suite, const char *name, void (*setup)(void))
 {
     TCase *tcase = tcase_create(name);
@@ -775,5 +866,11 @@ int main(void)
     tcase_add_test(add_tcase(suite, "ending", setup_device), a_queue_that_fails_while_it_is_destroyed_ends);
     tcase_add_test(add_tcase(suite, "two devices", setup_two), queues_of_two_devices_wait_for_each_other);
     tcase_add_test(add_tcase(suite, "few streams", setup_few_streams), streams_stay_within_their_limit);
+    TCase *relief = tcase_create("relief");
+    tcase_set_timeout(relief, 60);
+    tcase_add_checked_fixture(relief, setup_relieved, teardown_relieved);
+    tcase_add_test(relief, a_driver_is_relieved_after_much_work);
+    tcase_add_loop_test(relief, relief_that_is_refused_is_done_without, 0, 2);
+    add_soft_tcase(suite, relief, "counted driver calls and failures");
     return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include "failing_malloc.h"
 
 #include "jit/module.h"
+#include "queue/template_choose.h"
 #include "queue/template_cut.h"
 #include "queue/template_table.h"
 
@@ -238,17 +239,44 @@ START_TEST(test_random_order)
 }
 END_TEST
 
+/* As if the caller's hold of the module were a template's. */
+static void forget_module(void)
+{
+    atomic_fetch_add(&module->cached, 1);
+    ck_assert(!hdrt__templates_forget(templates));
+    atomic_fetch_sub(&module->cached, 1);
+}
+
+static bool is_in_open(const hdrt_kernel *kernel)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < HDRT__TEMPLATE_BUCKETS; i++) {
+        for (const hdrt__template_sequence *s = templates->table.buckets[i]; s; s = s->next) {
+            for (const hdrt__template_instance *in = s->instances; in && in->open; in = in->next) {
+                for (uint32_t k = 0; k < s->count; k++) {
+                    found |= in->kernels[k] == kernel;
+                }
+            }
+        }
+    }
+    return found;
+}
+
 /* What a node holds of a kernel beside its function would stay: such a kernel is in no open template. Where it comes often it
  * has one of its own. */
 START_TEST(test_not_open)
 {
     uint32_t state = 8, served = run_random(16, 20, &state);
     ck_assert_uint_ge(served, 18 * CHUNK * 4);
+    ck_assert(is_in_open(kernels[5]) && is_in_open(kernels[6]));
+    synchronize(0);
+    forget_module();
     hdrt__template_counts before = counts();
     kernels[5]->in_clusters = true;
     kernels[6]->single.refused_changes = HDRT__TEMPLATE_CHANGES_REFUSED;
     served = run_random(16, 20, &state);
     ck_assert_uint_ge(served, 20 * CHUNK * 4 * 3 / 4);
+    ck_assert(is_in_open(kernels[4]) && !is_in_open(kernels[5]) && !is_in_open(kernels[6]));
     /* Each of them ends a run of the others. */
     ck_assert_uint_ge(counts().launches - before.launches, 20 * CHUNK * 4 / 8);
     check_sum(0);
@@ -482,14 +510,6 @@ START_TEST(test_instance_for_each_busy_stream)
     }
 }
 END_TEST
-
-/* As if the caller's hold of the module were a template's. */
-static void forget_module(void)
-{
-    atomic_fetch_add(&module->cached, 1);
-    ck_assert(!hdrt__templates_forget(templates));
-    atomic_fetch_sub(&module->cached, 1);
-}
 
 START_TEST(test_forget)
 {
