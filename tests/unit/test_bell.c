@@ -510,8 +510,9 @@ int main(void)
     tcase_add_test(rung, a_number_that_is_refused_is_done_without);
     tcase_add_test(rung, a_long_wait_rings_once);
     tcase_add_test(rung, later_work_is_not_told);
-    tcase_add_test(rung, what_follows_comes_after_a_mark);
-    tcase_add_test(rung, earlier_marks_are_still_asked_for);
+    /* Often, since it may be the dispatcher's mark that tells. */
+    tcase_add_loop_test(rung, what_follows_comes_after_a_mark, 0, 4);
+    tcase_add_loop_test(rung, earlier_marks_are_still_asked_for, 0, 4);
     tcase_add_test(rung, what_pends_is_not_complete);
     tcase_add_test(rung, many_wait_in_one_stream);
     tcase_add_test(rung, a_fault_is_not_waited_for);
