@@ -126,31 +126,29 @@ void hdrt__module_hold(hdrt_module *module)
 
 void hdrt__module_hold_cached(hdrt_module *module)
 {
-    hdrt__module_hold(module);
-    atomic_fetch_add(&module->cached, 1);
+    atomic_fetch_add_explicit(&module->references, HDRT__MODULE_CACHED, memory_order_relaxed);
 }
 
-void hdrt__module_release_cached(hdrt_module *module)
+/* So many holds, and all of them templates'. */
+static bool is_unwanted(const hdrt_module *module, uint64_t references)
 {
-    atomic_fetch_sub(&module->cached, 1);
-    hdrt__module_release(module);
+    return !module->shared && references && (uint32_t)references == references >> 32;
 }
 
 bool hdrt__module_is_unwanted(const hdrt_module *module)
 {
-    return !module->shared && atomic_load(&module->references) == atomic_load(&module->cached);
+    return is_unwanted(module, atomic_load(&module->references));
 }
 
+/* That others hold it, and whether nobody but templates does, is not changed by a template. */
 bool hdrt__module_release_cached_shared(hdrt_module *module)
 {
-    atomic_fetch_sub(&module->cached, 1);
-    unsigned references = atomic_load_explicit(&module->references, memory_order_acquire);
-    while (references > 1 && !atomic_compare_exchange_weak_explicit(&module->references, &references, references - 1,
-                                                                    memory_order_release, memory_order_acquire)) {
+    uint64_t references = atomic_load_explicit(&module->references, memory_order_acquire);
+    while ((uint32_t)references > 1 &&
+           !atomic_compare_exchange_weak_explicit(&module->references, &references, references - HDRT__MODULE_CACHED,
+                                                  memory_order_release, memory_order_acquire)) {
     }
-    if (references == 1)
-        atomic_fetch_add(&module->cached, 1);
-    return references > 1;
+    return (uint32_t)references > 1;
 }
 
 /* The last reference to loaded code went. */
@@ -180,18 +178,29 @@ static void release_last(hdrt_module *module)
     hdrt__future_destroy(future);
 }
 
+void hdrt__module_release_cached(hdrt_module *module)
+{
+    if (atomic_fetch_sub_explicit(&module->references, HDRT__MODULE_CACHED, memory_order_acq_rel) == HDRT__MODULE_CACHED)
+        release_last(module);
+}
+
 void hdrt__module_release(hdrt_module *module)
 {
-    unsigned cached = module->shared ? 0 : atomic_load(&module->cached);
     hdrt_device *device = module->device;
-    if (cached)
-        hdrt__device_hold(device); /* what templates hold may go at any time, when this does not any more */
-    unsigned left = atomic_fetch_sub_explicit(&module->references, 1, memory_order_acq_rel) - 1;
-    if (!left)
+    uint64_t references = atomic_load_explicit(&module->references, memory_order_relaxed);
+    bool unwanted, held = false;
+    do {
+        unwanted = is_unwanted(module, references - 1);
+        if (unwanted && !held)
+            hdrt__device_hold(device); /* what templates hold may go at any time, when this does not any more */
+        held |= unwanted;
+    } while (!atomic_compare_exchange_weak_explicit(&module->references, &references, references - 1,
+                                                    memory_order_acq_rel, memory_order_relaxed));
+    if (references == 1)
         release_last(module);
-    if (cached && left == cached)
+    if (unwanted)
         hdrt__device_code_unwanted(device);
-    if (cached)
+    if (held)
         hdrt__device_drop(device);
 }
 

@@ -21,8 +21,7 @@
 #include "jit/source.h"
 
 struct hdrt_module {
-    atomic_uint references;
-    atomic_uint cached;   /* of which so many are launch templates', which let go when there are no others */
+    _Atomic uint64_t references; /* and in the upper half, how many of them are launch templates' */
     hdrt_device *device;  /* held */
     hdrt_module *_Atomic loaded; /* itself, or what this is a handle to (held); NULL: a compile under way or failed */
     bool from_cache;
@@ -38,6 +37,9 @@ struct hdrt_module {
     uint64_t *symbols;      /* addresses entered in the registry */
     uint32_t symbol_count, symbol_capacity;
 };
+
+/* A launch template's hold, counted in both halves at once. They let go when there are no others. */
+#define HDRT__MODULE_CACHED ((UINT64_C(1) << 32) + 1)
 
 /* Unload and free a module that nobody refers to; its hold of the device, if any, stays the caller's to drop. */
 void hdrt__module_unload(hdrt_module *module);

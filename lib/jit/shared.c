@@ -73,7 +73,7 @@ hdrt_module *hdrt__shared_find(hdrt_device *device, const hdrt__digest *name)
         atomic_store(&found->references, 1);
     } else if (entry) {
         /* One whose last reference is gone is about to be kept or unloaded, and waits for this lock. */
-        unsigned count = atomic_load(&entry->module->references);
+        uint64_t count = atomic_load(&entry->module->references);
         while (count != 0 && !atomic_compare_exchange_weak(&entry->module->references, &count, count + 1))
             continue;
         found = count != 0 ? entry->module : NULL;

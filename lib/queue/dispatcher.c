@@ -489,7 +489,7 @@ static uint64_t watch_ns(const hdrt__dispatcher *dispatcher)
 /* Nothing is ready; what is held back may be looked at again after `held`. \return false: the device may be over. */
 static bool idle(hdrt__dispatcher *dispatcher, uint64_t since, uint64_t held)
 {
-    bool alive = true, flying = true;
+    bool alive = true, flying = true, left = false;
     if (dispatcher->spins && hdrt__now_ns() - since < SPIN_NS) {
         if (dispatcher->stalled) {
             dispatcher->round++;
@@ -508,14 +508,14 @@ static bool idle(hdrt__dispatcher *dispatcher, uint64_t since, uint64_t held)
     } else {
         flying = dispatcher->index == 0 && look_at_streams(dispatcher, false);
         if (dispatcher->index == 0) {
-            hdrt__scheduler_tidy(dispatcher->scheduler, flying || dispatcher->stalled);
+            left = hdrt__scheduler_tidy(dispatcher->scheduler, flying || dispatcher->stalled);
             hdrt__relief_give(dispatcher->scheduler);
         }
         uint64_t most = atomic_load(&dispatcher->wanted) ? PAUSE_WANTED_NS : PAUSE_FLYING_NS;
         most = held < most ? held : most;
         uint64_t pause = dispatcher->pause < most ? dispatcher->pause : most;
         dispatcher->pause = pause * 2;
-        if (alive && !dispatcher->stalled && !flying && held == UINT64_MAX) {
+        if (alive && !dispatcher->stalled && !flying && !left && held == UINT64_MAX) {
             pause = UINT64_MAX;
         }
         if (dispatcher->index == 0 && watch_ns(dispatcher) < pause) {

@@ -111,15 +111,22 @@ static void code_unwanted(hdrt_device *device)
     }
 }
 
+typedef struct origin {
+    hdrt_device *device;
+    hdrt__memory *memory;
+} origin;
+
 static void *scheduler_create(void *argument)
 {
-    hdrt_device *device = argument;
+    const origin *from = argument;
+    hdrt_device *device = from->device;
     hdrt__scheduler *scheduler = calloc(1, sizeof *scheduler);
     if (!scheduler) {
         hdrt__fail_memory(sizeof *scheduler, "a device's scheduler");
         return NULL;
     }
     scheduler->device = device;
+    scheduler->memory = from->memory;
     hdrt__segments_init(&scheduler->segments);
     hdrt__mutex_init_short(&scheduler->lock);
     read_switches(scheduler);
@@ -148,14 +155,10 @@ destroy:
 
 hdrt__scheduler *hdrt__device_scheduler(hdrt_device *device)
 {
-    hdrt__memory *memory = hdrt__device_memory(device);
-    hdrt__scheduler *scheduler =
-        memory ? hdrt__attachment_get(&device->scheduler, &device->lock, scheduler_create, device, scheduler_destroy)
-               : NULL;
-    if (scheduler) {
-        scheduler->memory = memory;
-    }
-    return scheduler;
+    origin from = {device, hdrt__device_memory(device)};
+    return from.memory ? hdrt__attachment_get(&device->scheduler, &device->lock, scheduler_create, &from,
+                                              scheduler_destroy)
+                       : NULL;
 }
 
 /* ---- templates --------------------------------------------------------------------------------------------------- */
@@ -175,21 +178,23 @@ void hdrt__scheduler_leave_templates(hdrt__scheduler *scheduler)
     atomic_fetch_sub(&scheduler->template_users, 1);
 }
 
-void hdrt__scheduler_tidy(hdrt__scheduler *scheduler, bool flying)
+bool hdrt__scheduler_tidy(hdrt__scheduler *scheduler, bool flying)
 {
     if (!scheduler->templates) {
-        return;
+        return false;
     }
     if (atomic_load(&scheduler->closed) && !flying && !atomic_load(&scheduler->template_users)) {
         hdrt__templates *templates = scheduler->templates;
         scheduler->templates = NULL;
         hdrt__templates_destroy(templates);
-        return;
+        return false;
     }
-    if (atomic_exchange(&scheduler->unwanted, false) && hdrt__templates_forget(scheduler->templates)) {
-        atomic_store(&scheduler->unwanted, true); /* some are in flight */
+    bool left = atomic_exchange(&scheduler->unwanted, false) && hdrt__templates_forget(scheduler->templates);
+    if (left) {
+        atomic_store(&scheduler->unwanted, true); /* some are in flight, or a committer has them */
     }
     hdrt__templates_collect(scheduler->templates);
+    return left;
 }
 
 /* ---- indices ----------------------------------------------------------------------------------------------------- */

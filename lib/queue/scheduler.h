@@ -92,8 +92,9 @@ hdrt_status hdrt__scheduler_stream(hdrt__scheduler *scheduler, uint8_t class, hd
 /* The templates, until hdrt__scheduler_leave_templates; NULL: there are none any more. */
 hdrt__templates *hdrt__scheduler_use_templates(hdrt__scheduler *scheduler);
 void hdrt__scheduler_leave_templates(hdrt__scheduler *scheduler);
-/* Under no lock, inside the scope: release what templates hold; with nothing in flight, all after the close. */
-void hdrt__scheduler_tidy(hdrt__scheduler *scheduler, bool flying);
+/* Under no lock, inside the scope: release what templates hold; with nothing in flight, all after the close. \return whether
+ * it is to be called again soon. */
+bool hdrt__scheduler_tidy(hdrt__scheduler *scheduler, bool flying);
 /* A stream for a wide template, with nothing or little to do (wide.h); NULL: none of the few. `ask`: the driver. Inside the
    device's scope. */
 hdrt__stream *hdrt__scheduler_wide(hdrt__scheduler *scheduler, uint8_t class, bool ask);

@@ -281,6 +281,49 @@ static void *live_and_die(void *argument)
     return NULL;
 }
 
+static atomic_uint at_the_line;
+
+static void *make_first_queue(void *argument)
+{
+    hdrt_status *status = argument;
+    hdrt_queue *queue;
+    hdrt_ptr memory;
+    hdrt_queue_options options = HDRT_QUEUE_OPTIONS_INIT;
+    options.submission = HDRT_SUBMISSION_INLINE;
+    atomic_fetch_add(&at_the_line, 1);
+    while (atomic_load(&at_the_line) % 4 != 0) {
+    }
+    *status = hdrt_queue_create(dev, &options, &queue);
+    if (*status == HDRT_OK) {
+        *status = hdrt_alloc(queue, 64, &memory);
+        if (*status == HDRT_OK) {
+            *status = hdrt_fill(queue, memory, "q", 1, 64);
+            hdrt_free(queue, memory);
+        }
+        hdrt_queue_destroy(queue);
+    }
+    return NULL;
+}
+
+/* What is made for the first one is whole before the others see it. */
+START_TEST(threads_make_the_first_queues)
+{
+    for (int round = 0; round < (on_cuda() ? 2 : 10); round++) {
+        pthread_t threads[4];
+        hdrt_status status[4];
+        setup_device();
+        for (int i = 0; i < 4; i++) {
+            ck_assert_int_eq(pthread_create(&threads[i], NULL, make_first_queue, &status[i]), 0);
+        }
+        for (int i = 0; i < 4; i++) {
+            pthread_join(threads[i], NULL);
+            ck_assert_int_eq(status[i], HDRT_OK);
+        }
+        teardown_device();
+    }
+}
+END_TEST
+
 START_TEST(threads_open_and_close)
 {
     enum { THREADS = 4 };
@@ -501,6 +544,7 @@ int main(void)
     tcase_add_test(tcase, the_default_queue_ends_with_its_device);
     tcase_add_test(tcase, queues_come_and_go);
     tcase_add_test(tcase, operations_leave_nothing);
+    tcase_add_test(tcase, threads_make_the_first_queues);
     tcase_add_test(tcase, threads_open_and_close);
     tcase_add_test(tcase, library_threads_take_no_signals);
     tcase_add_test(tcase, a_forked_child_is_told);

@@ -242,9 +242,9 @@ END_TEST
 /* As if the caller's hold of the module were a template's. */
 static void forget_module(void)
 {
-    atomic_fetch_add(&module->cached, 1);
+    atomic_fetch_add(&module->references, HDRT__MODULE_CACHED - 1);
     ck_assert(!hdrt__templates_forget(templates));
-    atomic_fetch_sub(&module->cached, 1);
+    atomic_fetch_sub(&module->references, HDRT__MODULE_CACHED - 1);
 }
 
 static bool is_in_open(const hdrt_kernel *kernel)
