@@ -41,6 +41,7 @@ struct hdrt_kernel {
         uint32_t seen_at;                         /* the cache's clock at the last sight */
         uint32_t distance;                        /* from one to the next, on average of late */
         int32_t sights;                           /* that counted; below 0: a build failed */
+        uint32_t ringing_off;                     /* sights until the next try of a ringing one, which failed */
         bool refuses_order;                       /* beside others it must be a branch */
         uint8_t refused_changes;                  /* how often a node that held another kernel did not take it */
         hdrt_kernel *left;                        /* the next whose module only the cache holds yet: of whoever has that hold */

@@ -5,8 +5,10 @@
 #include "queue/dispatcher.h"
 #include "queue/scheduler.h"
 
-/* So many launches in a row are waited for until the next one is expected to be. */
+/* So many launches in a row are waited for until the next one is expected to be; twice as many each time that it was not;
+ * and again so few after as many as can be counted. */
 #define EXPECTED 2u
+#define EXPECTED_MOST 64u
 
 /* NULL: there is none for this stream. */
 static hdrt__word *word_of(const hdrt__stream *stream)
@@ -34,6 +36,15 @@ bool hdrt__bell_is_rung(const hdrt__stream *stream)
     return is_out(stream) && hdrt__bell_heard(stream) < atomic_load_explicit(&stream->bell.rung, memory_order_relaxed);
 }
 
+/* The last command is to write its number. */
+static void rings(hdrt__stream *stream)
+{
+    uint64_t end = atomic_load_explicit(&stream->sequence, memory_order_relaxed), now_ns = hdrt__now_ns();
+    atomic_store_explicit(&stream->bell.asked_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&stream->bell.rung, end, memory_order_release);
+    hdrt__relief_want(stream->scheduler, now_ns);
+}
+
 bool hdrt__bell_ring(hdrt__stream *stream)
 {
     uint64_t end = atomic_load_explicit(&stream->sequence, memory_order_relaxed);
@@ -47,16 +58,8 @@ bool hdrt__bell_ring(hdrt__stream *stream)
         stream->bell.refused = call.result != HDCU_ERROR_OUT_OF_MEMORY;
         return false;
     }
-    hdrt__bell_rings(stream);
+    rings(stream);
     return true;
-}
-
-void hdrt__bell_rings(hdrt__stream *stream)
-{
-    uint64_t end = atomic_load_explicit(&stream->sequence, memory_order_relaxed), now_ns = hdrt__now_ns();
-    atomic_store_explicit(&stream->bell.asked_ns, now_ns, memory_order_relaxed);
-    atomic_store_explicit(&stream->bell.rung, end, memory_order_release);
-    hdrt__relief_want(stream->scheduler, now_ns);
 }
 
 void hdrt__bell_heed(hdrt__stream *stream)
@@ -74,12 +77,24 @@ hdcu_pointer hdrt__bell_expect(hdrt__stream *stream)
         return 0;
     }
     bool heeded = alone && atomic_load_explicit(&stream->bell.heeded, memory_order_relaxed) == alone;
-    stream->bell.streak = heeded ? stream->bell.streak + (stream->bell.streak < EXPECTED) : 0;
+    uint8_t *streak = &stream->bell.streak, *expected = &stream->bell.expected;
+    if (alone && !heeded && stream->bell.unasked == alone) {
+        *expected = *expected < EXPECTED_MOST ? *expected * 2 : EXPECTED_MOST;
+    } else if (!*expected || *streak == UINT8_MAX) {
+        *expected = EXPECTED;
+    }
+    *streak = heeded ? *streak + (*streak < UINT8_MAX) : 0;
     stream->bell.alone = atomic_load_explicit(&stream->sequence, memory_order_relaxed) + 1;
-    bool rings = stream->bell.streak == EXPECTED && !stream->mark_count && !stream->bell.refused &&
-                 hdrt__dispatchers_rest(stream->scheduler);
-    const hdrt__word *word = rings ? word_of(stream) : NULL;
+    bool asks = *streak >= *expected && !stream->mark_count && !stream->bell.refused &&
+                hdrt__dispatchers_rest(stream->scheduler);
+    const hdrt__word *word = asks ? word_of(stream) : NULL;
     return word ? word->device : 0;
+}
+
+void hdrt__bell_rings(hdrt__stream *stream)
+{
+    rings(stream);
+    stream->bell.unasked = stream->bell.alone;
 }
 
 static bool is_recent(const hdrt__stream *stream)

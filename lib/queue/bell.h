@@ -8,8 +8,9 @@
  *                                                                       RUNG --not heard for HDRT__BELL_NS-----> OVERDUE
  *             (after a fault, say, nothing is written)               OVERDUE --the driver was asked, once------> RUNG
  *
- * It is rung only where no mark is to be asked for, and a command that follows while it is rung comes after a mark: so whoever
- * wants less than the end is not told later than by marks alone.
+ * It is rung only where no mark is to be asked for, by who waits, or by a launch whose end will be waited for, as it looks. A
+ * command that follows while it is rung comes after a mark: so whoever wants less than the end is not told later than by marks
+ * alone.
  *
  * A word belongs to an index of streams, not to a stream: numbers only grow with those that have an index after each other,
  * so what was still to be written for one that ended tells the next nothing new.
@@ -43,7 +44,7 @@ bool hdrt__bell_ring(hdrt__stream *stream);
 hdcu_pointer hdrt__bell_expect(hdrt__stream *stream);
 /* Under commit: what it was expected for is launched, and is the last command; it rings. */
 void hdrt__bell_rings(hdrt__stream *stream);
-/* Under no lock: somebody waits for something in the stream. */
+/* Under no lock: somebody waits for something in the stream, and looks all the time. */
 void hdrt__bell_heed(hdrt__stream *stream);
 
 /* Under commit: for this number. */

@@ -524,7 +524,8 @@ static hdrt_status ask(hdrt__stream *stream, uint64_t sequence, bool waits)
         default: break;
         }
         if (waits && !stream->mark_count && hdrt__dispatchers_rest(stream->scheduler) &&
-            hdrt__pending_flush(stream) == HDRT_OK && !stream->mark_count && hdrt__bell_ring(stream)) {
+            hdrt__pending_flush(stream) == HDRT_OK && !stream->mark_count &&
+            (hdrt__bell_ring(stream) || hdrt__bell_state_for(stream, sequence) == HDRT__BELL_RUNG)) {
             return HDRT_OK;
         }
     }

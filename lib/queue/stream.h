@@ -77,7 +77,9 @@ typedef struct hdrt__stream {
         _Atomic uint64_t asked_ns; /* when it was rung, or the driver asked instead of hearing it */
         _Atomic uint64_t heeded;   /* the last one whose end somebody waited for while it was the last */
         uint64_t alone;            /* the last one that was launched alone into the idle stream */
+        uint64_t unasked;          /* the last one of these that rang by itself */
         uint8_t streak;            /* how often in a row such a one was heeded */
+        uint8_t expected;          /* and how often it must have been for the next one to ring by itself */
         bool refused;              /* the driver does not write here */
     } bell;
     uint8_t due;     /* how many wait for its end; the next command, unless it is theirs, comes after a mark */

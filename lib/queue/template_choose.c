@@ -230,7 +230,7 @@ static void put_off(hdrt__templates *templates, hdrt_kernel *first, uint32_t cou
                     hdrt__template_kind kind)
 {
     if (kind == HDRT__TEMPLATE_RINGING) {
-        templates->rings = false; /* whoever waits rings instead */
+        first->single.ringing_off = SIGHTS_AFTER_FAILURE; /* whoever waits rings instead */
     } else if (count == 1) {
         first->single.sights = -SIGHTS_AFTER_FAILURE;
     } else {
@@ -374,9 +374,9 @@ static uint32_t distance_now(const hdrt__templates *templates, const hdrt_kernel
 }
 
 /* Whether the kernel's template, which comes so often, is to be used if there is one, and else to be built. */
-static bool deserves(const hdrt_kernel *kernel, uint32_t distance)
+static bool deserves(const hdrt_kernel *kernel, const hdrt__run_place *place, uint32_t distance)
 {
-    return kernel->single.sequence
+    return kernel->single.sequence || (place->word && kernel->single.ringing)
                ? distance <= SELDOM
                : distance <= OFTEN && kernel->single.sights + 1 >= hdrt__template_sights(1, single_saves_ns());
 }
@@ -408,11 +408,12 @@ static void choose_single(hdrt__templates *templates, const hdrt__run_place *pla
 {
     hdrt_kernel *kernel = launch->kernel;
     uint32_t distance = distance_now(templates, kernel);
-    bool deserved = deserves(kernel, distance);
+    bool deserved = deserves(kernel, place, distance);
     see(templates, kernel, distance);
+    bool rings = place->word && templates->rings && !kernel->single.ringing_off;
+    kernel->single.ringing_off -= kernel->single.ringing_off > 0;
     choice->direct = 1;
-    if (deserved && !(place->word && templates->rings &&
-                      use_alone(templates, place, launch, HDRT__TEMPLATE_RINGING, choice))) {
+    if (deserved && !(rings && use_alone(templates, place, launch, HDRT__TEMPLATE_RINGING, choice))) {
         use_alone(templates, place, launch, HDRT__TEMPLATE_CHAIN, choice);
     }
 }

@@ -347,6 +347,46 @@ START_TEST(a_fault_is_not_waited_for)
 }
 END_TEST
 
+/* Two that are waited for, and then one that is not: to ring for it was wrong once, and is not tried each time. */
+START_TEST(a_pattern_that_misleads_is_learned)
+{
+    round_trips();
+    unsigned long long rings = calls_of(SET_RING);
+    for (uint32_t i = 0; i < 50; i++) {
+        for (int alone = 0; alone < 3; alone++) {
+            enqueue_stamp(i);
+            if (alone < 2) {
+                CK_OK(hdrt_queue_synchronize(queue));
+            }
+        }
+        enqueue_stamp(i);
+        CK_OK(hdrt_queue_synchronize(queue));
+    }
+    ck_assert_uint_le(calls_of(SET_RING), rings + 6);
+    for (uint32_t i = 0; i < 300; i++) { /* and when it is over it is forgotten */
+        enqueue_stamp(i);
+        CK_OK(hdrt_queue_synchronize(queue));
+    }
+    ck_assert_uint_ge(calls_of(SET_RING), rings + 50);
+    check_stamp(299);
+}
+END_TEST
+
+/* No memory for a while, say. */
+START_TEST(a_build_that_fails_is_tried_again)
+{
+    inject("cuGraphInstantiateWithFlags:p1=2");
+    round_trips();
+    inject(NULL);
+    ck_assert_uint_eq(calls_of(SET_RING), 0);
+    for (int i = 0; i < 40; i++) {
+        round_trips();
+    }
+    ck_assert_uint_ge(calls_of(SET_RING), ROUNDS);
+    check_stamp(ROUNDS - 1);
+}
+END_TEST
+
 /* The same where the launch was to ring. */
 START_TEST(a_fault_does_not_ring)
 {
@@ -505,6 +545,8 @@ int main(void)
     tcase_add_test(rung, a_launch_that_is_waited_for_rings_itself);
     tcase_add_test(rung, who_does_not_wait_is_not_rung_for);
     tcase_add_test(rung, streams_have_words_of_their_own);
+    tcase_add_test(rung, a_pattern_that_misleads_is_learned);
+    tcase_add_test(rung, a_build_that_fails_is_tried_again);
     tcase_add_test(rung, a_fault_does_not_ring);
     tcase_add_test(rung, a_node_that_is_refused_is_done_without);
     tcase_add_test(rung, a_number_that_is_refused_is_done_without);
