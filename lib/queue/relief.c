@@ -20,34 +20,38 @@ static uint64_t commands_of(const hdrt__scheduler *scheduler)
     return commands;
 }
 
-static bool is_due(const hdrt__scheduler *scheduler, uint64_t now_ns, uint64_t commands)
+/* The one before it has run: where the driver's thread is held up by a stranger's host function, they do not pile up. */
+static bool has_run(const hdrt__scheduler *scheduler)
 {
-    return now_ns - scheduler->relief.given_ns >= HDRT__RELIEF_NS &&
-           commands - scheduler->relief.commands >= HDRT__RELIEF_COMMANDS;
+    const hdrt__stream *stream = scheduler->relief.stream;
+    return !stream ||
+           HDRT__CALL(scheduler->device->driver, cuStreamQuery, stream->handle).result != HDCU_ERROR_NOT_READY;
+}
+
+static bool make_stream(hdrt__scheduler *scheduler)
+{
+    return scheduler->relief.stream ||
+           hdrt__stream_create(scheduler, (uint8_t)(scheduler->classes - 1), false, NULL, &scheduler->relief.stream) ==
+               HDRT_OK;
 }
 
 void hdrt__relief_give(hdrt__scheduler *scheduler)
 {
     hdrt__relief *relief = &scheduler->relief;
     uint64_t now_ns = hdrt__now_ns();
-    if (relief->refused || atomic_load(&scheduler->stream_count) < 2 || atomic_load(&scheduler->closed) ||
-        hdrt__device_is_lost(scheduler->device)) {
+    if (relief->refused || now_ns - relief->given_ns < HDRT__RELIEF_NS || atomic_load(&scheduler->stream_count) < 2 ||
+        atomic_load(&scheduler->closed) || hdrt__device_is_lost(scheduler->device)) {
         return;
     }
     uint64_t commands = commands_of(scheduler);
-    if (!is_due(scheduler, now_ns, commands)) {
+    if (commands - relief->commands < HDRT__RELIEF_COMMANDS || !has_run(scheduler)) {
         return;
     }
-    if (!relief->stream &&
-        hdrt__stream_create(scheduler, (uint8_t)(scheduler->classes - 1), false, NULL, &relief->stream) != HDRT_OK) {
-        relief->refused = true; /* things go on as they were */
-        return;
-    }
-    hdrt__call call =
-        HDRT__CALL(scheduler->device->driver, cuLaunchHostFunc, relief->stream->handle, do_nothing, NULL);
-    relief->refused = call.result != HDCU_SUCCESS;
     relief->given_ns = now_ns;
     relief->commands = commands;
+    /* If it is refused, things go on as they were. */
+    relief->refused = !make_stream(scheduler) || HDRT__CALL(scheduler->device->driver, cuLaunchHostFunc,
+                                                            relief->stream->handle, do_nothing, NULL).result;
 }
 
 void hdrt__relief_want(hdrt__scheduler *scheduler, uint64_t now_ns)
