@@ -39,7 +39,8 @@ bool hdrt__bell_ring(hdrt__stream *stream);
 /*
  * Under commit, inside the scope, before a launch that goes out alone: the address of the word where it is to ring too, since
  * the stream is idle, and those before it that found it so were waited for at once; else 0. On an H200 a launch and a write
- * are two submissions of 1.5 and 1 us, and in some processes 3.9 and 3.5; the kernel and its write together one of 2.5 or 6.
+ * are two submissions of 1.5 and 1 us, and where the driver is not relieved (relief.h) 3.9 and 3.5; the kernel and its write
+ * together one of 2.5 or 6.
  */
 hdcu_pointer hdrt__bell_expect(hdrt__stream *stream);
 /* Under commit: what it was expected for is launched, and is the last command; it rings. */

@@ -130,7 +130,9 @@ static hdrt__template_sequence *make_sequence(uint32_t count, hdrt__template_kin
 static hdrt__template_instance *make_instance(hdrt__template_sequence *sequence)
 {
     hdrt_kernel *left = NULL; /* of one module, which we hold */
-    hdrt__template_instance *instance = hdrt__template_instance_create(sequence, cu, run, sequence->count, &left);
+    const hdrt__run_place nowhere = {.word = 0}; /* it does not ring */
+    hdrt__template_instance *instance =
+        hdrt__template_instance_create(sequence, cu, &nowhere, run, sequence->count, &left);
     if (!instance) {
         fprintf(stderr, "templates: a template of %u cannot be built\n", sequence->count);
         exit(2);
