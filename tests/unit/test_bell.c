@@ -391,6 +391,7 @@ END_TEST
 START_TEST(a_fault_does_not_ring)
 {
     wait_for_spins();
+    ck_assert_uint_ge(calls_of(SET_RING), ROUNDS / 4); /* so the next one is expected to be waited for */
     hdrt_ptr nowhere = 64;
     CK_OK(hdrt_launch(queue, spin, hdrt_grid_1d(1, 1), HDRT_ARGS(nowhere)));
     hdrt_event event = hdrt_queue_record(queue);
